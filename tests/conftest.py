@@ -1,7 +1,5 @@
 """What every layer of tests shares: its fixtures, and how it is collected."""
 
-from __future__ import annotations
-
 import gc
 from collections.abc import Iterator
 

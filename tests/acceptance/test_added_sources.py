@@ -4,8 +4,6 @@ Everything is as shipped: `logchord up` with its bounded workers, a poll a minut
 comes takes its time and is measured; the ledger says what is here at the end.
 """
 
-from __future__ import annotations
-
 import json
 import shutil
 import subprocess

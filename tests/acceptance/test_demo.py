@@ -1,7 +1,5 @@
 """What whoever tries the demo is shown first."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import threading

@@ -1,7 +1,5 @@
 """What the pages show in `console` blocks is typed into a real system, as shown."""
 
-from __future__ import annotations
-
 import re
 import secrets
 import shutil

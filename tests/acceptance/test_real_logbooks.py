@@ -1,7 +1,5 @@
 """Logbooks as their users add them: real text by maps as the page shows, a server."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """The thinnest path through the whole system, on real servers, from outside."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.support.waiting import until

@@ -1,7 +1,5 @@
 """Every adapter of ours, each over the stub of its own name."""
 
-from __future__ import annotations
-
 import importlib
 import secrets
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """Bad input, one row a case: what is sent, and the only verdict that is right."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass
 from typing import Any

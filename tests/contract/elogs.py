@@ -1,7 +1,5 @@
 """Messages of an ELOG, and adapters over its two stubs: its files and its server."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A package of another repository, built and installed as its facility would."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 import sys

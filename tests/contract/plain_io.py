@@ -1,7 +1,5 @@
 """The real reach of an adapter, made from nothing but a test's few words."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime, timedelta

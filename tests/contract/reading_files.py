@@ -1,7 +1,5 @@
 """An adapter over a stub, with the real world of a source and a memory that lasts."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any

@@ -1,7 +1,5 @@
 """What the generated cases leave out of the description, and why."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import schemathesis

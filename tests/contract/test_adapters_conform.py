@@ -1,7 +1,5 @@
 """Every registered adapter keeps the rows of the conformance kit that are for it."""
 
-from __future__ import annotations
-
 import pytest
 
 from workers.adapters.kit import suite

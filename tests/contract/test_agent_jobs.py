@@ -1,7 +1,5 @@
 """Jobs of agents over the whole system: watched, cancelled, several at once."""
 
-from __future__ import annotations
-
 import re
 import threading
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """The ALS eLog's ways: JSON as HTML, a page for nothing, windows that take too long."""
 
-from __future__ import annotations
-
 import json
 from datetime import UTC, datetime, timedelta
 from typing import Any

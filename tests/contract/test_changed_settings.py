@@ -1,7 +1,5 @@
 """What is known of a source counts as long as it would be read in the same way."""
 
-from __future__ import annotations
-
 import gzip
 import json
 from collections.abc import Iterator, Mapping

@@ -1,7 +1,5 @@
 """A search in which a model reasons: its branches are the header of a chord."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from pathlib import Path

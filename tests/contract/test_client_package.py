@@ -1,7 +1,5 @@
 """The client as a wheel: small, quick to import, and nothing of the server in it."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Every method of the client sends what a route takes, and every route has one."""
 
-from __future__ import annotations
-
 import inspect
 import json
 import re

@@ -1,7 +1,5 @@
 """The corpus against entries and search: one verdict for every row, never a 5xx."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from datetime import UTC, datetime

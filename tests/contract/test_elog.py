@@ -1,7 +1,5 @@
 """What holds of an ELOG, whether its files are read or its server is asked."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The ELOG adapter over files that elogd rewrites while they are read."""
 
-from __future__ import annotations
-
 import os
 import threading
 from collections.abc import Iterator

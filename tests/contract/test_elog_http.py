@@ -1,7 +1,5 @@
 """The ELOG adapter against a server with all the habits of elogd."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 

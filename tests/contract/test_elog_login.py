@@ -1,7 +1,5 @@
 """An ELOG behind a login: by cookies, by its form, and what strangers are told."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

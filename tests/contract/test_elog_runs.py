@@ -1,7 +1,5 @@
 """What an ELOG tells of itself over several polls: deletions, refusals, failures."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 
 import pytest

@@ -1,7 +1,5 @@
 """Feeds as they are: short windows, no guid, silent edits, and rare good manners."""
 
-from __future__ import annotations
-
 import json
 from datetime import timedelta
 from typing import Any

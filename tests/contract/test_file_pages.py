@@ -1,7 +1,5 @@
 """What holds of a file of records, whatever it is written in."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

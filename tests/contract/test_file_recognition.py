@@ -1,7 +1,5 @@
 """A path is recognised by what stands in its first file."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """Schemathesis over the API's own description: every route, three identities."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """CSV files as spreadsheets, databases and people write them."""
 
-from __future__ import annotations
-
 import csv
 import io
 import os

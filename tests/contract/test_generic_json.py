@@ -1,7 +1,5 @@
 """JSON files as programs really leave them: half written, replaced, packed, mixed."""
 
-from __future__ import annotations
-
 import json
 import os
 from datetime import UTC, datetime

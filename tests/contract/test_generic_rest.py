@@ -1,7 +1,5 @@
 """REST lists in every style of paging, and what goes wrong with each of them."""
 
-from __future__ import annotations
-
 import json
 from datetime import UTC, datetime, timedelta
 from typing import Any, cast

@@ -1,7 +1,5 @@
 """Tables of other people, in a real Postgres and in a SQLite file."""
 
-from __future__ import annotations
-
 import sqlite3
 from contextlib import closing
 from datetime import UTC, datetime, timedelta

@@ -1,7 +1,5 @@
 """XML files: two generations of log entries, and any other by a map."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path

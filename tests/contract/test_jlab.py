@@ -1,7 +1,5 @@
 """The JLab logbook's ways: silent windows, comments without ids, two spellings."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta

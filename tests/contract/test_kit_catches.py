@@ -1,7 +1,5 @@
 """The conformance kit fails adapters that look right and are not, each by its row."""
 
-from __future__ import annotations
-
 import html
 import time
 from dataclasses import replace

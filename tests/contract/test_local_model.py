@@ -5,8 +5,6 @@ alone, for both are 130 MB, and run by the interpreter of its own environment. I
 the time that `docs/how-to/use-a-model.md` advises to give a slow model.
 """
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import time

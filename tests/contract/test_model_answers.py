@@ -1,7 +1,5 @@
 """Answers by a model over the whole system: its chord, its events, its end."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import re

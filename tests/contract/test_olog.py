@@ -1,7 +1,5 @@
 """The Olog adapter against a service with all the habits of the real one."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 from typing import Any
 

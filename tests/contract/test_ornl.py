@@ -1,7 +1,5 @@
 """ORNL's records: both envelopes, from a file and from an address."""
 
-from __future__ import annotations
-
 import json
 from datetime import UTC, datetime
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A package outside this repository brings an adapter and runs the kit on it."""
 
-from __future__ import annotations
-
 import importlib.util
 import json
 import os

@@ -1,7 +1,5 @@
 """A package outside this repository brings search modules and pipelines."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import os

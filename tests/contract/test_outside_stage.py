@@ -1,7 +1,5 @@
 """A package outside this repository brings stages of an entry's work."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterator
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The rows of the conformance kit that are for programs which push, by every way in."""
 
-from __future__ import annotations
-
 import json
 import random
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """By its address alone a logbook is told from every other: few questions, no login."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from contextlib import closing
 from datetime import UTC, datetime

@@ -1,7 +1,5 @@
 """A saved search through the whole system: an entry comes, and its owner is told."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Servers that are started again, or stand still, while their history is read."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Iterator, Mapping
 from datetime import timedelta

@@ -1,7 +1,5 @@
 """Files that disappear between the listing of a folder and the reading of them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from datetime import timedelta

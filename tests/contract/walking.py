@@ -1,7 +1,5 @@
 """Walks over an adapter, and the entries that a test has a stub hold."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta

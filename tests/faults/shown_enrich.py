@@ -4,8 +4,6 @@
 model and another index are put in place while searches are asked.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import random

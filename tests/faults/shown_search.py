@@ -4,8 +4,6 @@
 with a second tenant, German entries, and OpenSearch away, slow and back.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import shlex

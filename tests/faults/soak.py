@@ -4,8 +4,6 @@
 faults in the same order.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import random

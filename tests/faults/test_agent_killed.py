@@ -5,8 +5,6 @@ the times that the model was asked, by turn, and the times that each tool was be
 both, what was under way at the death alone is done once more.
 """
 
-from __future__ import annotations
-
 import threading
 import time
 from collections import Counter

@@ -1,7 +1,5 @@
 """F32: more comes in than can be done, and a backfill waits beside what is live."""
 
-from __future__ import annotations
-
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing

@@ -1,7 +1,5 @@
 """B17: a flood of bad messages, and very large ones, while entries flow."""
 
-from __future__ import annotations
-
 import base64
 import random
 

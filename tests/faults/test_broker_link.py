@@ -4,8 +4,6 @@ A message that was popped when the link went is gone: nothing in the broker know
 any more (L1). Only the row of due work and the sweeper bring the entry to its end.
 """
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Iterator

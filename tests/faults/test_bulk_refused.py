@@ -1,7 +1,5 @@
 """F24: OpenSearch takes a part of a bulk, and says so inside an answer of 200."""
 
-from __future__ import annotations
-
 import json
 import random
 import threading

@@ -3,8 +3,6 @@
 A search of mode `rag` whose answer a model words, and one of mode `agentic`.
 """
 
-from __future__ import annotations
-
 import random
 import time
 from collections.abc import Iterator

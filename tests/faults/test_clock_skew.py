@@ -1,7 +1,5 @@
 """F28: workers whose clocks are hours wrong; no lease and no deadline goes by them."""
 
-from __future__ import annotations
-
 import os
 import signal
 

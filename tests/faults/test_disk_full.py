@@ -1,7 +1,5 @@
 """F30: the disk of Postgres is full; nothing accepted is lost, and it comes back."""
 
-from __future__ import annotations
-
 import resource
 import secrets
 import shutil

@@ -1,7 +1,5 @@
 """F16: every message comes three times, in any order; and a backlog makes no storm."""
 
-from __future__ import annotations
-
 import random
 import time
 from typing import LiteralString

@@ -1,7 +1,5 @@
 """F26 and F27 for the group: branches, and the state of a fan-out, are lost."""
 
-from __future__ import annotations
-
 import random
 import time
 from collections import Counter

@@ -1,7 +1,5 @@
 """Workers in test context meet the faults ordered, where they were ordered."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 

@@ -1,7 +1,5 @@
 """F34: Flower is for looking; killed, flooded or started again, it changes nothing."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import httpx2

@@ -1,7 +1,5 @@
 """F4: a worker is told to end while a batch of ten seconds is in its hands."""
 
-from __future__ import annotations
-
 import signal
 import time
 from typing import LiteralString

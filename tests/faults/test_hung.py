@@ -1,7 +1,5 @@
 """F5: work that never comes back, in a child of a prefork pool and in a thread."""
 
-from __future__ import annotations
-
 import json
 from datetime import datetime
 from typing import Any, LiteralString

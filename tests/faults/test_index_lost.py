@@ -1,7 +1,5 @@
 """F25: the index is lost, may not be written, and is made anew while it is in use."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

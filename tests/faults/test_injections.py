@@ -1,7 +1,5 @@
 """SEC4: two hundred texts that mean something to a database, for every parameter."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import httpx2

@@ -1,7 +1,5 @@
 """A gigabyte of records is read to its end in little memory."""
 
-from __future__ import annotations
-
 import json
 import random
 import subprocess

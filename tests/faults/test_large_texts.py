@@ -1,7 +1,5 @@
 """Texts beyond what is usual, pushed and pulled: stored, found, marked and flagged."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from contextlib import closing

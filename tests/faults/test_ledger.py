@@ -1,7 +1,5 @@
 """The ledger finds what an experiment is about: it would be blind otherwise."""
 
-from __future__ import annotations
-
 import time
 
 import pytest

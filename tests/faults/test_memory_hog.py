@@ -1,7 +1,5 @@
 """F6: an entry whose work takes all the memory there is costs its child alone."""
 
-from __future__ import annotations
-
 from typing import LiteralString
 
 import psycopg

@@ -4,8 +4,6 @@ All of it happens in one run, each at an entry of its own, which was there befor
 order must lie at its line before the work does.
 """
 
-from __future__ import annotations
-
 import threading
 import time
 from collections import Counter

@@ -1,7 +1,5 @@
 """F22, F23: OpenSearch is down, or as good as, while people post and search."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Iterator, Mapping

@@ -3,8 +3,6 @@
 The real process is killed, and the browser's own requests are made.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import signal

@@ -1,7 +1,5 @@
 """F7, F8: entries that no worker survives, and a stage at which every entry fails."""
 
-from __future__ import annotations
-
 from typing import LiteralString
 
 import psycopg

@@ -1,7 +1,5 @@
 """F18 and F19: Postgres crashes, or ends every connection, while entries come in."""
 
-from __future__ import annotations
-
 import threading
 import time
 from typing import LiteralString

@@ -1,7 +1,5 @@
 """F20 and F21: Postgres is slow, then locked; and a commit whose answer is lost."""
 
-from __future__ import annotations
-
 import secrets
 import threading
 import time

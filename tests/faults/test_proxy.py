@@ -1,7 +1,5 @@
 """The fault proxy does what it is told, and nothing else."""
 
-from __future__ import annotations
-
 import socket
 import threading
 import time

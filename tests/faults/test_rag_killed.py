@@ -5,8 +5,6 @@ answer without a model, whatever becomes of its wording; the quota pays one call
 most.
 """
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """F10 and F9: Redis forgets everything, or dies and comes back empty."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 

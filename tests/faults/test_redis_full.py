@@ -1,7 +1,5 @@
 """F11 and F15: Redis takes no more, or hangs; entries are accepted all the same."""
 
-from __future__ import annotations
-
 import os
 import signal
 import threading

@@ -1,7 +1,5 @@
 """Another model is filled and switched to while its workers are killed, at any line."""
 
-from __future__ import annotations
-
 from typing import Any, LiteralString
 
 import httpx2

@@ -1,7 +1,5 @@
 """ELOGs of many messages that change while those who read them are killed."""
 
-from __future__ import annotations
-
 import functools
 import json
 import os

@@ -1,7 +1,5 @@
 """F17: what was deleted long ago leaves the index, and nothing of it comes back."""
 
-from __future__ import annotations
-
 from functools import partial
 from typing import Any, LiteralString
 

@@ -1,7 +1,5 @@
 """F29: two of upkeep, and the one at work is killed again and again."""
 
-from __future__ import annotations
-
 import random
 from itertools import pairwise
 

@@ -1,7 +1,5 @@
 """F31: the previous release's processes beside this one's, in either order."""
 
-from __future__ import annotations
-
 import base64
 import json
 import secrets

@@ -1,7 +1,5 @@
 """F37: every upkeep is killed and Redis emptied in the same second."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

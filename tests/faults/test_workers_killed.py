@@ -1,7 +1,5 @@
 """F1, F2: workers, or children of theirs, are killed in the middle of their work."""
 
-from __future__ import annotations
-
 import functools
 import os
 import signal

@@ -1,7 +1,5 @@
 """What holds for every test here that runs tasks in its own process."""
 
-from __future__ import annotations
-
 import pytest
 
 from shared.work import bulk_turn

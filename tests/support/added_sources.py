@@ -1,7 +1,5 @@
 """Logbooks of every kind as somebody adds them by hand, and the ledger of what came."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace

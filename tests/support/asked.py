@@ -1,7 +1,5 @@
 """A question as entries of one language are compared with it."""
 
-from __future__ import annotations
-
 from shared.search.query.compiled import conditions
 from shared.search.query.compiled.compiled_question import compile_question
 from shared.search.query.compiled.conditions import Clause, Condition

@@ -1,7 +1,5 @@
 """Files as people attach them, and as nobody should: made here, small on disk."""
 
-from __future__ import annotations
-
 import io
 import struct
 import zipfile

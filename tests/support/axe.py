@@ -1,7 +1,5 @@
 """The pages there are, and what axe finds wrong with one."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 from axe_playwright_python.base import AXE_SCRIPT

@@ -1,7 +1,5 @@
 """Certificates of our own, which nobody else trusts."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

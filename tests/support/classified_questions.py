@@ -1,7 +1,5 @@
 """Questions and whether they are for the logbook: those of the reference, and ours."""
 
-from __future__ import annotations
-
 import pytest
 
 # The wording of the reference, and what each comes to.

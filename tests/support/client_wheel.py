@@ -1,7 +1,5 @@
 """The Python client built from this tree, as `make client` builds it."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

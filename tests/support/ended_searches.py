@@ -1,7 +1,5 @@
 """The end of a search in this process, with time enough for whatever else runs."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """Flower beside a system, asked by its own API behind its login."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path

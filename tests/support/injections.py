@@ -1,7 +1,5 @@
 """Two hundred texts that mean something to a database, and where they may be given."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -5,8 +5,6 @@ while it runs: with all others, or by itself, as what is marked `alone` does, an
 fault experiment that is not marked `patient`.
 """
 
-from __future__ import annotations
-
 import fcntl
 import os
 import tempfile

@@ -1,7 +1,5 @@
 """The least that a model of the client takes, for answers of a stub server."""
 
-from __future__ import annotations
-
 from datetime import datetime
 from typing import Any
 

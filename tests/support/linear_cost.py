@@ -1,7 +1,5 @@
 """What a long text costs: in proportion to its length, on whatever machine."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from typing import Any, TypeVar

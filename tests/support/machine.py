@@ -1,7 +1,5 @@
 """A person's terminal at a stack of its own, which `logchord up` starts."""
 
-from __future__ import annotations
-
 import json
 import os
 import secrets

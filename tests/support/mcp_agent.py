@@ -1,7 +1,5 @@
 """The MCP process of a running system, and clients of it by the SDK and by hand."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """A tier of models over a scripted endpoint, asked over a small logbook."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field

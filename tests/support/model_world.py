@@ -1,7 +1,5 @@
 """A system with one logbook, whose answers a scripted model words."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager

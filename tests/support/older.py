@@ -1,7 +1,5 @@
 """Transactions that hold the feed of changes back, as seen by a test of the feed."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from psycopg import Connection

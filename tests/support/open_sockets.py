@@ -4,8 +4,6 @@ Python warns when it collects such a socket, and names its number and addresses 
 While it is open no other socket has that number: whoever had it last has left it open.
 """
 
-from __future__ import annotations
-
 import functools
 import os
 import re

@@ -1,7 +1,5 @@
 """Sixty texts that give orders to a model that reads them, and a model that obeys."""
 
-from __future__ import annotations
-
 import base64
 import binascii
 import re

@@ -1,7 +1,5 @@
 """Models that read question and text, small enough to be made by a test."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """How the database carries out a statement that it plans once, whatever it is given."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from typing import Any

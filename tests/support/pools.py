@@ -1,7 +1,5 @@
 """Pools that behave as a test needs: several as one, and one that lends nothing."""
 
-from __future__ import annotations
-
 from typing import cast
 
 from psycopg_pool import ConnectionPool

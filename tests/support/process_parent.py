@@ -8,8 +8,6 @@ own. What still differs: its memory is the parent's until it writes to it, the k
 shows the parent's command line, and strings hash alike in all children.
 """
 
-from __future__ import annotations
-
 import ctypes
 import gc
 import importlib

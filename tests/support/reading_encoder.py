@@ -1,7 +1,5 @@
 """An encoder that keeps what it was given, and entries for it to read."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any

@@ -3,8 +3,6 @@
 usage: reaper.py LIST; the file LIST holds a pid or a folder a line, as they come up.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal

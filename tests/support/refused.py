@@ -1,7 +1,5 @@
 """How many messages a worker has refused, by its own figures."""
 
-from __future__ import annotations
-
 import re
 
 import httpx2

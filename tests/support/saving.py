@@ -1,7 +1,5 @@
 """Entries and sources that a test saves itself."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any, LiteralString

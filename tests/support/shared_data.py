@@ -1,7 +1,5 @@
 """Real data of the folder `../shared`, which not everybody has beside the clone."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Single statements in a database, each in a connection of its own."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any, LiteralString
 

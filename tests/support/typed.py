@@ -1,7 +1,5 @@
 """Commands as they are typed, within this process."""
 
-from __future__ import annotations
-
 import io
 import os
 import sys

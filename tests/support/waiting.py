@@ -1,7 +1,5 @@
 """Wait for a condition, to a deadline; tests never just sleep."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from typing import Any, TypeVar

@@ -1,7 +1,5 @@
 """A long chore taken step by step, with whatever a test does in between."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any
 from uuid import UUID

@@ -1,7 +1,5 @@
 """The pages of an application whose backends are stood in for, one by one."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Mapping
 from types import SimpleNamespace

@@ -1,7 +1,5 @@
 """What the work table should hold, in as few words as possible."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from uuid import UUID

@@ -1,7 +1,5 @@
 """One entry of many fields, and how its writes are read in tests."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import httpx2

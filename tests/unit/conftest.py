@@ -1,7 +1,5 @@
 """Unit tests reach no network: a socket that is opened fails the test."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What the table of fields makes, and what it must not change of what is stored."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re

@@ -1,7 +1,5 @@
 """The tree of errors: what each says, how each is classified, what none ever shows."""
 
-from __future__ import annotations
-
 import json
 import pickle
 import re

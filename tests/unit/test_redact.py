@@ -1,7 +1,5 @@
 """Redaction: what is a secret, and that no text of a user's choice holds it up."""
 
-from __future__ import annotations
-
 import pytest
 
 from shared.redact import redact

@@ -1,7 +1,5 @@
 """The logbook that the pages of the browser show."""
 
-from __future__ import annotations
-
 import io
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Every page by axe, in both themes and both widths; and how wide it is."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import httpx2

@@ -1,7 +1,5 @@
 """An operator's way through the page: by keys alone, and without JavaScript."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable

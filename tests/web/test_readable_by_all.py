@@ -1,7 +1,5 @@
 """What WCAG asks for and no tool sees: spacing, focus, pointers, what is read out."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import httpx2

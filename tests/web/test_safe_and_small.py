@@ -1,7 +1,5 @@
 """Foreign texts that want to run, and how much a page weighs."""
 
-from __future__ import annotations
-
 import gzip
 from collections.abc import Callable
 from urllib.parse import urlsplit

@@ -1,7 +1,5 @@
 """States of the system and chosen themes by axe; and what axe cannot see."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import httpx2

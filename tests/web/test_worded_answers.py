@@ -1,7 +1,5 @@
 """A model's words on the page: after the whole answer, sentence by sentence."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler
 from typing import Any

@@ -5,8 +5,6 @@ client, als-apg/osprey: `als.py` (addresses, windows, the page, what "0" means) 
 `als_olog_encoded_entries.jsonl` (how texts are escaped).
 """
 
-from __future__ import annotations
-
 import html
 import json
 import re

@@ -1,7 +1,5 @@
 """The files of an ELOG, written as elogd writes them: in place, and in two steps."""
 
-from __future__ import annotations
-
 import shutil
 import tempfile
 from collections.abc import Mapping, Sequence

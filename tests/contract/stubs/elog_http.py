@@ -4,8 +4,6 @@ It answers as elogd 3.1.5 was seen to answer with 1,750 entries in nine logbooks
 older ones are known to do otherwise is `is_old`.
 """
 
-from __future__ import annotations
-
 import email
 import secrets
 import threading

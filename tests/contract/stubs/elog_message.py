@@ -1,7 +1,5 @@
 """Logbooks of an ELOG as both of its stubs hold them, and their messages as written."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace

@@ -5,8 +5,6 @@ plain text as it is, no guid, blanks in its elements) and Olog/phoebus-olog,
 `RssFeedUtil` (a plain text, no guid). Parts, tombstones and Atom are of their RFCs.
 """
 
-from __future__ import annotations
-
 import hashlib
 import html
 from collections.abc import Mapping

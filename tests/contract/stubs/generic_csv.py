@@ -1,7 +1,5 @@
 """A program that exports rows: quoted, half ones, packed, in changing charsets."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from typing import Any

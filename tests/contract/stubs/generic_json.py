@@ -1,7 +1,5 @@
 """A program that writes JSON: half lines, packed files, and changing charsets."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from typing import Any

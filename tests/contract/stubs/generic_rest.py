@@ -1,7 +1,5 @@
 """A REST interface of nobody in particular, with every style of paging, by its path."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence

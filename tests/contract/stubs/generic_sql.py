@@ -1,7 +1,5 @@
 """A logbook in a table: one schema, in a SQLite file or in a real Postgres."""
 
-from __future__ import annotations
-
 import json
 import secrets
 import sqlite3

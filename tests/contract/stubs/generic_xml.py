@@ -1,7 +1,5 @@
 """A program that writes XML, declares a charset, and may use another."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 from xml.sax.saxutils import escape

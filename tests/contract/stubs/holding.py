@@ -1,7 +1,5 @@
 """What most stubs hold: entries by their ids, and what was done to them."""
 
-from __future__ import annotations
-
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Mapping

@@ -4,8 +4,6 @@ Read in JeffersonLab/elog: `inc/api.inc`, `lib/LogentryQuery.inc.php`,
 `lib/AbstractQuery.inc.php` and `load_node_by_lognumber` of `elog.module`.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Mapping, Sequence

@@ -5,8 +5,6 @@ Read in Olog/phoebus-olog: `LogSearchUtil` (bounds, zone, sort), `LogRepository`
 `AttachmentResource`. That a search reaches no further than 10,000 is Elasticsearch's.
 """
 
-from __future__ import annotations
-
 import random
 import uuid
 from collections.abc import Mapping

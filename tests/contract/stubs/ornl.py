@@ -4,8 +4,6 @@ No server of it is known. The shape of a record was read in a client, als-apg/os
 `ornl.py`; that an address answers the whole list, with an ETag, is believed.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """What every stub that writes files stands on: a folder of its own, and its verbs."""
 
-from __future__ import annotations
-
 import gzip
 import os
 import shutil

@@ -1,7 +1,5 @@
 """SEC2: what is another's costs as much as what is not there: the same statements."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from uuid import uuid4
 

@@ -1,7 +1,5 @@
 """Texts that mean something to a database are found as texts, and never carried out."""
 
-from __future__ import annotations
-
 import random
 
 from tests.support import injections

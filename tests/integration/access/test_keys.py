@@ -1,7 +1,5 @@
 """API keys over REST: made and told once, listed without secrets, revoked for good."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any

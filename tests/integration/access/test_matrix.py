@@ -4,8 +4,6 @@ Each surface is asked by each caller, with everything indexed, and once more aft
 entries were closed while no index worker runs.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Mapping

@@ -1,7 +1,5 @@
 """The one condition on what a caller may see, judged by Postgres in every case."""
 
-from __future__ import annotations
-
 from itertools import product
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What every test of an agent's turns needs."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

@@ -1,7 +1,5 @@
 """How an agent ends: with an answer, at a bound, with a bad model, with nothing."""
 
-from __future__ import annotations
-
 import json
 import time
 from http.server import BaseHTTPRequestHandler

@@ -1,7 +1,5 @@
 """The lease of an agent's turn: one worker has it, as long as its model speaks."""
 
-from __future__ import annotations
-
 import threading
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler

@@ -1,7 +1,5 @@
 """Entries that give orders to an agent's model, and a model that obeys each of them."""
 
-from __future__ import annotations
-
 import json
 from http.server import BaseHTTPRequestHandler
 from typing import Any

@@ -1,7 +1,5 @@
 """The tools of an agent: they only read, fail in the open, and tell nobody else's."""
 
-from __future__ import annotations
-
 import json
 import time
 from contextlib import closing

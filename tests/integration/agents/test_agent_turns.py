@@ -1,7 +1,5 @@
 """An agent's turns with a scripted model, on a real Postgres and a real Valkey."""
 
-from __future__ import annotations
-
 import json
 from functools import partial
 from types import SimpleNamespace

@@ -1,7 +1,5 @@
 """What the tests of answers by a model ask."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

@@ -1,7 +1,5 @@
 """What stands about an answer: bounded, from one card, and what to ask instead."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Answers made of what was found: cited, pinned, graded, or refused."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta

@@ -1,7 +1,5 @@
 """Questions that a page offers: five states, and viable is what is grounded."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 from typing import Any
 

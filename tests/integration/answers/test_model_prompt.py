@@ -1,7 +1,5 @@
 """The prompt of an answer, to the letter, and the settings that change it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

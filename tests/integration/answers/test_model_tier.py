@@ -1,7 +1,5 @@
 """Answers that a model words: checked to the sentence, or the others stand."""
 
-from __future__ import annotations
-
 import functools
 import json
 import re

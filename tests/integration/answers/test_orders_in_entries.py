@@ -1,7 +1,5 @@
 """Orders that entries give to a model: it obeys each one, and nobody hears of it."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What a refusal says beside its reason: what was searched, and what is unknown."""
 
-from __future__ import annotations
-
 import re
 from datetime import UTC, datetime, timedelta
 from typing import Any

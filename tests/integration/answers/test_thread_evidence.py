@@ -1,7 +1,5 @@
 """What of the threads of hits an answer may be made of, and how long its parts are."""
 
-from __future__ import annotations
-
 import re
 from datetime import UTC, datetime, timedelta
 

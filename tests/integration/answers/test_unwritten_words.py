@@ -1,7 +1,5 @@
 """Whether a word stands in any entry is read by the index of words."""
 
-from __future__ import annotations
-
 import psycopg
 
 from bench import work_rows

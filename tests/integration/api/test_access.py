@@ -1,7 +1,5 @@
 """Every route by every identity, and what two tenants and two readers may see."""
 
-from __future__ import annotations
-
 import re
 import secrets
 from collections.abc import Callable

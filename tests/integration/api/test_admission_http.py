@@ -1,7 +1,5 @@
 """What one key may have under way at once, over HTTP: here no worker ends any of it."""
 
-from __future__ import annotations
-
 import json
 import time
 from collections import Counter

@@ -1,7 +1,5 @@
 """A listing shows how texts begin, so that its size is bounded."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import httpx2

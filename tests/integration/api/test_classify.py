@@ -1,7 +1,5 @@
 """What `POST /v1/classify` tells an orchestrator of the questions of the reference."""
 
-from __future__ import annotations
-
 import httpx2
 import pytest
 

@@ -1,7 +1,5 @@
 """`logchord push`, `search`, `keys` and `migrate`, as a terminal runs them."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """What matches is shown where nobody says how much a hit must score."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from functools import partial
 from typing import Any

@@ -1,7 +1,5 @@
 """One shape for every error on every route; and never a secret in any of them."""
 
-from __future__ import annotations
-
 import re
 import secrets
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """Answers over all that match, through the whole system: by time, page after page."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

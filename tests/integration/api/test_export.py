@@ -1,7 +1,5 @@
 """A file of any length: the memory of the API does not grow with it."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from typing import Any

@@ -1,7 +1,5 @@
 """Health, status, lag and metrics; a backend that hangs makes no probe hang."""
 
-from __future__ import annotations
-
 import re
 import socket
 import time

@@ -1,7 +1,5 @@
 """When a key was last used is written for all keys at once, once in a while."""
 
-from __future__ import annotations
-
 import asyncio
 
 import psycopg

@@ -1,7 +1,5 @@
 """Limits at the limit and one beyond it; and what holds when a backend is away."""
 
-from __future__ import annotations
-
 import http.client
 import json
 import socket

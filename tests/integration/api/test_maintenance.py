@@ -1,7 +1,5 @@
 """Chores over HTTP: for admins of the whole installation alone."""
 
-from __future__ import annotations
-
 from uuid import uuid4
 
 import psycopg

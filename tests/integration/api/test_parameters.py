@@ -1,7 +1,5 @@
 """What an address says beside its path is read once, or refused by its own code."""
 
-from __future__ import annotations
-
 import httpx2
 import pytest
 

@@ -1,7 +1,5 @@
 """`POST /search`: the shape that its clients know, to the letter."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """What was quarantined: listed, released and given up on, by its facility alone."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """A request is known by the same ids in its answer and in every task it makes."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """Saved searches over REST, the command line and the page: one's own alone."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """`logchord search` and what its options leave out, put together or write."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

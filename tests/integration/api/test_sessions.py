@@ -1,7 +1,5 @@
 """What a session named before counts for its next question, and for nobody else's."""
 
-from __future__ import annotations
-
 import asyncio
 import socket
 from collections.abc import Callable

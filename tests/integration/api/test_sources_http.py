@@ -1,7 +1,5 @@
 """Sources over HTTP and the command line, with the real processes behind them."""
 
-from __future__ import annotations
-
 import hashlib
 import hmac
 import json

@@ -1,7 +1,5 @@
 """Unified search over HTTP: both prefixes, what is offered, what is kept of it."""
 
-from __future__ import annotations
-
 from typing import Any
 from uuid import uuid4
 

@@ -1,7 +1,5 @@
 """What no client of good will sends: cut or refused, and nobody else is slower."""
 
-from __future__ import annotations
-
 import re
 import resource
 import selectors

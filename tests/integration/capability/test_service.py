@@ -1,7 +1,5 @@
 """The embedded service: one a process, in this process or by workers, over no fork."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import subprocess

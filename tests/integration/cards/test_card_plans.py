@@ -1,7 +1,5 @@
 """The entries of a card are read by the index of words."""
 
-from __future__ import annotations
-
 import psycopg
 
 from bench import work_rows

@@ -1,7 +1,5 @@
 """Cards of what a question names or its best hits share, from what the caller sees."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise

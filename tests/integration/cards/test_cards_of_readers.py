@@ -1,7 +1,5 @@
 """A card shows no entry of another reader: every pair of callers and entries."""
 
-from __future__ import annotations
-
 import json
 from datetime import UTC, datetime, timedelta
 from itertools import product

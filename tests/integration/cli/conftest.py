@@ -1,7 +1,5 @@
 """What is typed where no stack runs."""
 
-from __future__ import annotations
-
 import os
 from subprocess import CompletedProcess
 

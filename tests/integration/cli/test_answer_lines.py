@@ -1,7 +1,5 @@
 """An answer in the terminal: numbered sources, what it is worth, what is unknown."""
 
-from __future__ import annotations
-
 import json
 from datetime import UTC, datetime
 from typing import Any

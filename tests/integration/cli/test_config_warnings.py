@@ -1,7 +1,5 @@
 """What is accepted and not acted on is said at start and by `logchord doctor`."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """`logchord source delete-entries`: what a removed source has left is deleted."""
 
-from __future__ import annotations
-
 from subprocess import CompletedProcess
 from uuid import UUID
 

@@ -1,7 +1,5 @@
 """Times stand on the facility's clocks in whatever the command line prints."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Callable

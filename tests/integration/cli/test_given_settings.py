@@ -1,7 +1,5 @@
 """`logchord source add --set`: whatever has no option of its own."""
 
-from __future__ import annotations
-
 import json
 import sqlite3
 from contextlib import closing

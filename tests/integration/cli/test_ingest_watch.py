@@ -1,7 +1,5 @@
 """`logchord ingest --watch` before an API that is away for a while."""
 
-from __future__ import annotations
-
 import json
 import os
 from http.server import BaseHTTPRequestHandler

@@ -1,7 +1,5 @@
 """`logchord rebuild` over real workers: begun, looked at again, stopped, and told."""
 
-from __future__ import annotations
-
 import json
 from contextlib import closing
 from functools import partial

@@ -1,7 +1,5 @@
 """`logchord models` and `reembed`, as a terminal runs them."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from typing import NamedTuple

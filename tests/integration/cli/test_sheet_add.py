@@ -1,7 +1,5 @@
 """`logchord source add`: a sheet becomes a source once its columns are mapped."""
 
-from __future__ import annotations
-
 import re
 
 import yaml

@@ -1,7 +1,5 @@
 """`logchord source add`: an address becomes a source in the configuration file."""
 
-from __future__ import annotations
-
 import base64
 import json
 import re

@@ -1,7 +1,5 @@
 """What `doctor` says of sources that run, and run badly."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

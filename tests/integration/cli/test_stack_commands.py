@@ -1,7 +1,5 @@
 """`logchord up`, `status`, `doctor`, `logs` and `down`, as typed at a terminal."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

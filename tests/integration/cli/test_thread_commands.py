@@ -1,7 +1,5 @@
 """`logchord show`, `thread` and `jobs`, and the routes behind them."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The client against a running system: its documentation, its streams, its errors."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import re

@@ -1,7 +1,5 @@
 """An endpoint of vectors that does as it is told, and workers that ask it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

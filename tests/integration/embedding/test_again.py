@@ -1,7 +1,5 @@
 """What an encoder would read as before is not encoded again, and counts as embedded."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from typing import Any
 from uuid import UUID

@@ -1,7 +1,5 @@
 """The encoder that ships: fetched and unpacked once, read as its authors say."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

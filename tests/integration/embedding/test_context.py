@@ -1,7 +1,5 @@
 """A reply that says little is found by what it replies to, as far as that is open."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 from uuid import UUID

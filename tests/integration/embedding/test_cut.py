@@ -1,7 +1,5 @@
 """A text of more chunks than are embedded says so, as long as it is so long."""
 
-from __future__ import annotations
-
 from uuid import UUID
 
 import psycopg

@@ -1,7 +1,5 @@
 """Vectors from a server of others: checked, and an outage is nobody's fault."""
 
-from __future__ import annotations
-
 import time
 
 import numpy as np

@@ -1,7 +1,5 @@
 """An installation keeps the model that it began with, whatever the default is now."""
 
-from __future__ import annotations
-
 from uuid import UUID
 
 import pytest

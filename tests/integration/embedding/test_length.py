@@ -1,7 +1,5 @@
 """C11: vectors of another length than settings or a table say, asked and stored."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 

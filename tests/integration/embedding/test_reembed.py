@@ -1,7 +1,5 @@
 """Another model beside the one in use: filled, compared, switched to, and dropped."""
 
-from __future__ import annotations
-
 from typing import Any
 from uuid import UUID
 

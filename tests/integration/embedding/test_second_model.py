@@ -1,7 +1,5 @@
 """What the first encoder does not speak has a meaning, too, by a second one."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from dataclasses import replace

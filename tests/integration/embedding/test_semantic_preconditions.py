@@ -1,7 +1,5 @@
 """What a search by meaning stands on: broken in turn, and each named by itself."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import psycopg

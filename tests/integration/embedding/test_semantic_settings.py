@@ -1,7 +1,5 @@
 """What the settings say of vectors: their least cosine, and how long they are."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """What is not embedded: marked with its reason, and due again when that is gone."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable
 from typing import Any

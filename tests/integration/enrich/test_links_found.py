@@ -1,7 +1,5 @@
 """What a text names of other entries is resolved when it is shown, within rights."""
 
-from __future__ import annotations
-
 import pytest
 
 from shared.access.scope import Scope

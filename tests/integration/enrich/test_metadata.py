@@ -1,7 +1,5 @@
 """The metadata stage on a real Postgres: what it stores, once, and never too late."""
 
-from __future__ import annotations
-
 from itertools import product
 from string import ascii_lowercase
 from uuid import UUID

@@ -1,7 +1,5 @@
 """What another analyser has read is made due, behind everything live, and once."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """The tasks of enrichment and indexing as a worker runs them, on real servers."""
 
-from __future__ import annotations
-
 from itertools import islice
 
 import pytest

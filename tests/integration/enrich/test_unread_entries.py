@@ -1,7 +1,5 @@
 """An entry whose text no worker survives, or can read, stays findable by its words."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 from uuid import UUID

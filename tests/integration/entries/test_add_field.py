@@ -3,8 +3,6 @@
 A copy of the product gets those three, and its processes take over from ours.
 """
 
-from __future__ import annotations
-
 import json
 import shutil
 from contextlib import closing

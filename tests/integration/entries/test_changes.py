@@ -1,7 +1,5 @@
 """The feed of changes: whoever replays it has what the store has, and nothing else."""
 
-from __future__ import annotations
-
 import random
 import threading
 from concurrent.futures import ThreadPoolExecutor

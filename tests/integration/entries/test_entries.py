@@ -1,7 +1,5 @@
 """Saving a page: identity, revisions, access and due work, in one commit."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 
 import pytest

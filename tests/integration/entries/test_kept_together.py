@@ -1,7 +1,5 @@
 """Metadata of many entries kept at once: as each by itself, none in another's way."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime

@@ -1,7 +1,5 @@
 """Saving what a source says: versions, deletions, payloads, attachments, access."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 
 import pytest

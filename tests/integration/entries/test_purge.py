@@ -1,7 +1,5 @@
 """A purge leaves nothing in any store, keeps the name out, and proves it."""
 
-from __future__ import annotations
-
 import io
 import json
 import time

@@ -1,7 +1,5 @@
 """Replies are told again when others may see their parent, and only then."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any

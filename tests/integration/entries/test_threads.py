@@ -1,7 +1,5 @@
 """Links and threads: whatever comes first, the same entries are the same thread."""
 
-from __future__ import annotations
-
 import random
 from concurrent.futures import ThreadPoolExecutor
 

@@ -1,7 +1,5 @@
 """Pages, deletions and purges of the same sources at once: no deadlock, one outcome."""
 
-from __future__ import annotations
-
 import random
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any

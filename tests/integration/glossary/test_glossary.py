@@ -1,7 +1,5 @@
 """What the facility's people approve is searched, in both engines, until rejected."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path

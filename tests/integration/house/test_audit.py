@@ -1,7 +1,5 @@
 """The audit of the locks, against a service of known vulnerabilities of our own."""
 
-from __future__ import annotations
-
 import importlib.util
 import json
 import threading

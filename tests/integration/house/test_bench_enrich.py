@@ -1,7 +1,5 @@
 """The bench of enrichment runs, small; its numbers are judged by people."""
 
-from __future__ import annotations
-
 import secrets
 import statistics
 from pathlib import Path

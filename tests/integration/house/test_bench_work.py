@@ -1,7 +1,5 @@
 """The bench of the work table runs, small; its numbers are judged by people."""
 
-from __future__ import annotations
-
 import pytest
 
 from bench import work

@@ -1,7 +1,5 @@
 """A socket that a test leaves open is told of with whoever opened it."""
 
-from __future__ import annotations
-
 import socket
 from pathlib import Path
 

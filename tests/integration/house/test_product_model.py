@@ -4,8 +4,6 @@ Messages lie in the broker until the test delivers them, once or twice, or loses
 whatever came of that, at the end the product holds and finds what the memory says.
 """
 
-from __future__ import annotations
-
 import base64
 import json
 import os

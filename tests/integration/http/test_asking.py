@@ -1,7 +1,5 @@
 """How a source is asked unless its settings say otherwise: spans, tries, patience."""
 
-from __future__ import annotations
-
 import time
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise

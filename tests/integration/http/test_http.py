@@ -1,7 +1,5 @@
 """Requests to a source that misbehaves in every way: bounded, told apart, retried."""
 
-from __future__ import annotations
-
 import gzip
 import itertools
 import json

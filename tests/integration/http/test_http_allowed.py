@@ -1,7 +1,5 @@
 """Nothing that a source says makes us ask this machine or its network (SEC7)."""
 
-from __future__ import annotations
-
 import pytest
 
 from shared.errors import IngestionError

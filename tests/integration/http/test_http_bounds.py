@@ -1,7 +1,5 @@
 """Answers without an end, in a process of their own: what they cost in memory."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import os

@@ -1,7 +1,5 @@
 """One pace for a source, over all processes; what it remembers, row by row."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Certificates of a source are trusted by the system or by `ca_file`, or not at all."""
 
-from __future__ import annotations
-
 import socket
 import ssl
 import threading

@@ -1,7 +1,5 @@
 """A language model behind an endpoint: whole answers, and every way to give none."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Downloads that go wrong: cut, forged, refused, without a network, without a home."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import shutil

@@ -1,7 +1,5 @@
 """Everything is found and answered on a machine that reaches no other one."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The embedded OpenSearch: one start, and everything asked of it."""
 
-from __future__ import annotations
-
 import http.client
 import json
 import os

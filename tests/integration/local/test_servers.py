@@ -1,7 +1,5 @@
 """The servers of `local/`, started for real: what they promise the stack."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

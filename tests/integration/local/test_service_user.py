@@ -1,7 +1,5 @@
 """As root the servers run as another user, and nothing of the machine is opened."""
 
-from __future__ import annotations
-
 import importlib.util
 import json
 import os

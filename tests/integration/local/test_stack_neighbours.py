@@ -1,7 +1,5 @@
 """Other people on this machine, whom OpenSearch has no login to keep out."""
 
-from __future__ import annotations
-
 import os
 import pwd
 import subprocess

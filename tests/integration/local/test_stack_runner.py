@@ -1,7 +1,5 @@
 """The runner and its children as real processes: killed, stopped, reclaimed."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

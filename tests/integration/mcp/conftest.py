@@ -1,7 +1,5 @@
 """One MCP process for all tests of this folder, over a facility of its own."""
 
-from __future__ import annotations
-
 import secrets
 from collections.abc import Iterator
 from typing import Any

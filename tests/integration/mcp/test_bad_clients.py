@@ -1,7 +1,5 @@
 """What is too large, restarts, clients that vanish, and what a call costs."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import statistics

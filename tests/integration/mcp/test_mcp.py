@@ -1,7 +1,5 @@
 """MCP by the SDK's own client in both eras, by one raw POST, and over stdio."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from typing import Any

@@ -1,7 +1,5 @@
 """The tools of `mcp.tools: all`, each called over a running system."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from typing import Any

@@ -1,7 +1,5 @@
 """What no tool tells: entries of others, of other readers, of other logbooks."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The clock of the broker, and one that is away."""
 
-from __future__ import annotations
-
 import pytest
 
 from shared.errors import CapacityError

@@ -1,7 +1,5 @@
 """Publishing to a broker, and to one that is away."""
 
-from __future__ import annotations
-
 import json
 import time
 from uuid import UUID

@@ -1,7 +1,5 @@
 """One connection for a loop on a real Valkey, and the limiter that asks through it."""
 
-from __future__ import annotations
-
 import asyncio
 import socket
 

@@ -1,7 +1,5 @@
 """The index on a real OpenSearch: made once, strict, and honest about every item."""
 
-from __future__ import annotations
-
 import secrets
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime

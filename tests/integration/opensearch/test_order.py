@@ -1,7 +1,5 @@
 """F17: documents of one entry arrive in any order, and the index ends at the newest."""
 
-from __future__ import annotations
-
 from itertools import permutations
 from uuid import UUID
 

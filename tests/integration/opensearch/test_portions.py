@@ -1,7 +1,5 @@
 """A batch of the index goes portion by portion, and each ends as soon as it is in."""
 
-from __future__ import annotations
-
 from itertools import islice
 from typing import Any
 from uuid import UUID

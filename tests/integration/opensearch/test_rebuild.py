@@ -1,7 +1,5 @@
 """The index made anew under edits and deletions, killed, stopped, and lost midway."""
 
-from __future__ import annotations
-
 from typing import Any
 from uuid import UUID
 

@@ -1,7 +1,5 @@
 """What OpenSearch refuses of a batch: each kind has its own end, real ones all."""
 
-from __future__ import annotations
-
 from uuid import UUID
 
 import pytest

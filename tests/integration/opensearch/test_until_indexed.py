@@ -1,7 +1,5 @@
 """Whoever waits for the index has it opened again where the engine was busy."""
 
-from __future__ import annotations
-
 import asyncio
 from types import SimpleNamespace
 from typing import Any

@@ -1,7 +1,5 @@
 """Statements that go out together: one transaction, its limits, and how it fails."""
 
-from __future__ import annotations
-
 import contextvars
 import time
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """What the driver really raises, as our own errors."""
 
-from __future__ import annotations
-
 import psycopg
 import pytest
 

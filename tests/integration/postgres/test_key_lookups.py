@@ -1,7 +1,5 @@
 """Requests that come at once with one key have it looked up once."""
 
-from __future__ import annotations
-
 import asyncio
 import threading
 from collections.abc import AsyncIterator, Iterator

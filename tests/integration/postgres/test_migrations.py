@@ -1,7 +1,5 @@
 """Migrations: applied in order, once, one runner at a time, never edited afterwards."""
 
-from __future__ import annotations
-
 import secrets
 import threading
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What asks for nothing, or for what is off, reaches no backend at all."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import socket

@@ -1,7 +1,5 @@
 """What a connection has prepared, after statements sent together that failed."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import LiteralString
 

@@ -1,7 +1,5 @@
 """With `read_only` on, everything can be read and nothing is written."""
 
-from __future__ import annotations
-
 import pytest
 
 from shared.errors import DatabaseQueryError

@@ -1,7 +1,5 @@
 """One request waits for Postgres only so long, in all and whatever makes it slow."""
 
-from __future__ import annotations
-
 import asyncio
 import contextvars
 import threading

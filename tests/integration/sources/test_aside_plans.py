@@ -1,7 +1,5 @@
 """What a source has quarantined is found without what the others have."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import psycopg

@@ -1,7 +1,5 @@
 """The corpus of bad input through an adapter: each row costs itself, or is mended."""
 
-from __future__ import annotations
-
 import json
 import os
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A worker reads texts by what is said of a source now, not when it has started."""
 
-from __future__ import annotations
-
 import pytest
 from psycopg import Connection
 

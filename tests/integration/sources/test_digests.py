@@ -1,7 +1,5 @@
 """A record of a file is known again by its own bytes, whatever else has changed."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

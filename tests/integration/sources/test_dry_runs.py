@@ -1,7 +1,5 @@
 """A dry run reads and counts as any other, and nothing is otherwise after it."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Settings that would name every record of a source anew wait to be confirmed."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

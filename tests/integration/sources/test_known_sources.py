@@ -1,7 +1,5 @@
 """Searches say which sources are behind or removed, and seldom ask for it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any

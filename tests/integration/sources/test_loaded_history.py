@@ -1,7 +1,5 @@
 """A source that was read whole is not said to lack what is older; a feed is."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 
 import pytest

@@ -1,7 +1,5 @@
 """What a source remembers is found, whichever way the database sorts texts."""
 
-from __future__ import annotations
-
 import secrets
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """A `metadata.json` beside an entry becomes part of its metadata, once, or a flag."""
 
-from __future__ import annotations
-
 import json
 import time
 from datetime import UTC, datetime, timedelta

@@ -1,7 +1,5 @@
 """What is told of how a source stands costs little, whatever else is stored."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

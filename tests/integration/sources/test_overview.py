@@ -1,7 +1,5 @@
 """How a source stands costs the same, however many entries it has."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 
 import pytest

@@ -1,7 +1,5 @@
 """A page is read ahead while the one before is stored: nothing shows of it."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What a listing lacks goes only if the listing is whole, however long it takes."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any

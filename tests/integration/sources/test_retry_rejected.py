@@ -1,7 +1,5 @@
 """What could not be read is kept as received, and read once more when asked."""
 
-from __future__ import annotations
-
 import json
 from datetime import UTC, datetime, timedelta
 

@@ -1,7 +1,5 @@
 """Runs of a source over a stub of an Olog, by the real runtime and Postgres."""
 
-from __future__ import annotations
-
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from typing import Any

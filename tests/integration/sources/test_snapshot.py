@@ -1,7 +1,5 @@
 """A file stands in for a source that stays away, and takes nothing away itself."""
 
-from __future__ import annotations
-
 import json
 from datetime import UTC, datetime, timedelta
 from typing import Any

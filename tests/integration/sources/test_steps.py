@@ -1,7 +1,5 @@
 """What a death in the middle of a run, and a listing of everything, may cost."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 

@@ -1,7 +1,5 @@
 """What works is read first; what fails is waited for by one child of a worker alone."""
 
-from __future__ import annotations
-
 import threading
 from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime, timedelta

@@ -1,7 +1,5 @@
 """What is derived in Postgres is made anew, then the index, and searches go on."""
 
-from __future__ import annotations
-
 from typing import Any
 from uuid import UUID
 

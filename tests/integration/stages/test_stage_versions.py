@@ -1,7 +1,5 @@
 """A new version of a stage with a task of its own makes just that stage due, once."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import count

@@ -1,7 +1,5 @@
 """A question means the same in Postgres and in OpenSearch, in every language."""
 
-from __future__ import annotations
-
 import os
 import random
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A pasted table is found by what its header says, and shown row by row."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """A text that is taken comes back as it came: read, indexed, and shown in parts."""
 
-from __future__ import annotations
-
 import html
 import json
 import re

@@ -1,7 +1,5 @@
 """What wildcards and misspelt words stand for, against a model that reads it all."""
 
-from __future__ import annotations
-
 import json
 import random
 import re

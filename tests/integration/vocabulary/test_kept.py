@@ -1,7 +1,5 @@
 """The vocabulary has what the entries have: while they come, change, go, are purged."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor

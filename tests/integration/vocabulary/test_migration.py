@@ -1,7 +1,5 @@
 """Where entries are older than the vocabulary, they are gone through at once."""
 
-from __future__ import annotations
-
 import secrets
 import shutil
 from collections.abc import Iterator

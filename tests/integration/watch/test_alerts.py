@@ -1,7 +1,5 @@
 """Entries that come, matched with saved searches by the tasks that a worker runs."""
 
-from __future__ import annotations
-
 import gc
 from collections.abc import Callable, Iterator
 from dataclasses import replace

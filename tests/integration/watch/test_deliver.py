@@ -1,7 +1,5 @@
 """Alerts sent to a webhook that really listens: signed, bounded, tried again."""
 
-from __future__ import annotations
-
 import hashlib
 import hmac
 import json

@@ -1,7 +1,5 @@
 """A session of the page: a key traded for a cookie, and what the cookie can do."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import httpx2

@@ -1,7 +1,5 @@
 """Many who look at once, and some who do not read on: nobody else waits for them."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import socket

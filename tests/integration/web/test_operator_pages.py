@@ -1,7 +1,5 @@
 """Pages of whoever looks after the system, and what a reader may see of them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import httpx2

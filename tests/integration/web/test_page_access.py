@@ -1,7 +1,5 @@
 """Every page by every scope: whoever lacks its scope is told so by a page."""
 
-from __future__ import annotations
-
 from uuid import uuid4
 
 import pytest

@@ -1,7 +1,5 @@
 """The parts of pages: cards, threads, pictures, values, tombstones, ways to go on."""
 
-from __future__ import annotations
-
 import io
 import re
 import secrets

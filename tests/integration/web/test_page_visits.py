@@ -1,7 +1,5 @@
 """What is noted of a visit of the page: its questions, ways out and opened hits."""
 
-from __future__ import annotations
-
 import httpx2
 import pytest
 

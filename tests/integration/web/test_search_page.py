@@ -1,7 +1,5 @@
 """The search page and the entries that it leads to, as a browser without JavaScript."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Chores: chains of short steps, resumed where the last one was committed."""
 
-from __future__ import annotations
-
 import multiprocessing
 import os
 import signal

@@ -1,7 +1,5 @@
 """Chores in real workers: told to end, killed, and with Redis emptied under them."""
 
-from __future__ import annotations
-
 import pytest
 import redis
 

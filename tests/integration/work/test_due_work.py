@@ -1,7 +1,5 @@
 """Work rows: claimed once, never lost by an update that comes meanwhile."""
 
-from __future__ import annotations
-
 from concurrent.futures import ThreadPoolExecutor
 
 import psycopg

@@ -1,7 +1,5 @@
 """Who is alive stands in Postgres, so it is known with the broker away too."""
 
-from __future__ import annotations
-
 import psycopg
 import pytest
 

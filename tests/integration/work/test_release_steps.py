@@ -1,7 +1,5 @@
 """A release of many in its steps, where one of them fails."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 from typing import Any
 from uuid import UUID

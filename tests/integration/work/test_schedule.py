@@ -3,8 +3,6 @@
 And the scheduler, which turns what is due of the installation into rows of chores.
 """
 
-from __future__ import annotations
-
 import base64
 import json
 

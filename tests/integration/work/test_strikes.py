@@ -1,7 +1,5 @@
 """A poison entry spends its own strikes; whoever travelled with it spends none."""
 
-from __future__ import annotations
-
 import threading
 
 import psycopg

@@ -1,7 +1,5 @@
 """Every surface tells the same numbers, from Postgres, whatever else is away."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable

@@ -4,8 +4,6 @@ Whatever workers, edits, outages and deaths do in turn, the table holds what the
 says; and at the end of each run, once leases and pauses are over, everything drains.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 from uuid import UUID

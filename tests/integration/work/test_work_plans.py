@@ -1,7 +1,5 @@
 """A backlog that came since the table was analysed is not read whole, or sorted."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import psycopg

@@ -1,7 +1,5 @@
 """Workers that claim, end, fail and die at once, while everything is edited."""
 
-from __future__ import annotations
-
 import random
 import threading
 from concurrent.futures import ThreadPoolExecutor

@@ -1,7 +1,5 @@
 """A batch stays ours while it is worked on, and comes back when nobody does."""
 
-from __future__ import annotations
-
 import threading
 import time
 

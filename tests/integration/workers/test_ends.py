@@ -1,7 +1,5 @@
 """A worker that is told to end finishes what it has in hand, and claims no more."""
 
-from __future__ import annotations
-
 import re
 import time
 

@@ -1,7 +1,5 @@
 """A row whose work failed is due again, or quarantined with the reason."""
 
-from __future__ import annotations
-
 import pytest
 from billiard.exceptions import SoftTimeLimitExceeded
 from structlog.testing import capture_logs

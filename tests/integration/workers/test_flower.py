@@ -1,7 +1,5 @@
 """Flower is behind a login, changes nothing, and shows ids alone."""
 
-from __future__ import annotations
-
 import json
 from contextlib import suppress
 

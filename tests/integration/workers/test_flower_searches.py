@@ -1,7 +1,5 @@
 """Flower lists every kind of worker, and the tasks of searches that were submitted."""
 
-from __future__ import annotations
-
 import pytest
 
 from shared.messaging.task_names import RUN_BRANCH

@@ -1,7 +1,5 @@
 """A thread that never comes back, or a memory that fills, ends its process in order."""
 
-from __future__ import annotations
-
 from typing import LiteralString
 
 import psycopg

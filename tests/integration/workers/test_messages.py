@@ -1,7 +1,5 @@
 """Messages that no task can be made of are counted, and the worker goes on."""
 
-from __future__ import annotations
-
 import base64
 from typing import LiteralString
 from uuid import uuid4

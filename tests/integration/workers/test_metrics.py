@@ -1,7 +1,5 @@
 """What a worker counts, and where it says so."""
 
-from __future__ import annotations
-
 import re
 
 import httpx2

@@ -1,7 +1,5 @@
 """Texts that no door admitted, put into the database by another road: stages cope."""
 
-from __future__ import annotations
-
 from typing import LiteralString
 
 import psycopg

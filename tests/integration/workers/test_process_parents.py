@@ -1,7 +1,5 @@
 """A process that a parent forks is what one is that starts from nothing."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

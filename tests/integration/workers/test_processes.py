@@ -1,7 +1,5 @@
 """Real workers through pytest-celery: nudged, killed, stopped, a broker restarted."""
 
-from __future__ import annotations
-
 import signal
 import time
 

@@ -1,7 +1,5 @@
 """What is older than its source may be kept is deleted, in steps, and stays away."""
 
-from __future__ import annotations
-
 import json
 from datetime import UTC, datetime, timedelta
 

@@ -1,7 +1,5 @@
 """Upkeep nudges what nobody works on, ends overdue jobs, and one of two stands by."""
 
-from __future__ import annotations
-
 import base64
 import json
 

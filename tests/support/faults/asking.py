@@ -1,7 +1,5 @@
 """Searches without a pause while something is made anew, and the chore that does it."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import httpx2

@@ -1,7 +1,5 @@
 """What goes on in a thread beside a test, for as long as a block lasts."""
 
-from __future__ import annotations
-
 import threading
 from abc import ABC, abstractmethod
 from typing import Self

@@ -1,7 +1,5 @@
 """ELOGs of many messages that people go on writing in, and all that each has said."""
 
-from __future__ import annotations
-
 import random
 from collections import Counter
 from collections.abc import Mapping

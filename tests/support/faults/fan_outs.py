@@ -1,7 +1,5 @@
 """Searches that lose a branch, or the state of their fan-out; each must end in time."""
 
-from __future__ import annotations
-
 import base64
 import json
 import time

@@ -1,7 +1,5 @@
 """A schedule that is due every second: which of its runs were, and when."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import LiteralString
 

@@ -1,7 +1,5 @@
 """Callers who post side by side while a server misbehaves, each request noted."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """The previous release, out of this checkout's own history, to run beside this one."""
 
-from __future__ import annotations
-
 import io
 import subprocess
 import sys

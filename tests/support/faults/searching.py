@@ -1,7 +1,5 @@
 """Searches in flight while faults happen, submitted and waited for; each must end."""
 
-from __future__ import annotations
-
 import time
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field

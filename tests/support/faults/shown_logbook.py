@@ -1,7 +1,5 @@
 """What a system that begins with nothing is given: made-up entries, and real ones."""
 
-from __future__ import annotations
-
 import csv
 import gzip
 import hashlib

@@ -3,8 +3,6 @@
 Every answer is kept with its time, so that it can be held against the faults of then.
 """
 
-from __future__ import annotations
-
 import random
 import threading
 import time

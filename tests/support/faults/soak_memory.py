@@ -1,7 +1,5 @@
 """How much memory every process takes over time, and whether it grows."""
 
-from __future__ import annotations
-
 import time
 from collections import defaultdict
 from collections.abc import Sequence

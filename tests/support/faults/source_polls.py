@@ -1,7 +1,5 @@
 """Every run that sources are read by: when it was due, and when it was taken."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import LiteralString
 

@@ -1,7 +1,5 @@
 """Two processes of upkeep: one at work, the other standing by."""
 
-from __future__ import annotations
-
 import time
 from itertools import count
 from typing import LiteralString

@@ -1,7 +1,5 @@
 """Logbooks that a system reads, written to all the while, and how they go wrong."""
 
-from __future__ import annotations
-
 import math
 import random
 import ssl

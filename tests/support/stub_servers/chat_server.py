@@ -4,8 +4,6 @@ Parts, the last one with usage, and error bodies have the shape that OpenAI docu
 and llama.cpp's server sends; what is wrong on purpose is named by the test.
 """
 
-from __future__ import annotations
-
 import json
 import threading
 from collections.abc import Callable, Iterator

@@ -3,8 +3,6 @@
 `python -m tests.support.stub_servers.elog_process COUNT` prints its address.
 """
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """A small server of vectors, with the faults that real ones have."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """A small HTTP server that reads JSON, for stand-ins of what answers over HTTP."""
 
-from __future__ import annotations
-
 import json
 import threading
 from collections.abc import Callable, Iterator, Mapping

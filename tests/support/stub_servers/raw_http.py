@@ -1,7 +1,5 @@
 """A server of raw answers on the loopback: what a well-behaved one cannot send."""
 
-from __future__ import annotations
-
 import socket
 import threading
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """Cursors open what they were made for, and nothing else."""
 
-from __future__ import annotations
-
 import base64
 import hmac
 import zlib

@@ -1,7 +1,5 @@
 """Which keys can be one, and what an answer is bound to."""
 
-from __future__ import annotations
-
 import pytest
 
 from shared.access import idempotency

@@ -1,7 +1,5 @@
 """The limiter without Redis: this process counts, or says that it cannot."""
 
-from __future__ import annotations
-
 import asyncio
 
 import pytest

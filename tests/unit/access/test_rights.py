@@ -1,7 +1,5 @@
 """What a caller may see is said in one place, and statements take it from there."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import asdict
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What one message of an ELOG says, however its block has reached us."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The cookie that logs in to an ELOG, against the vectors that SHA-crypt came with."""
 
-from __future__ import annotations
-
 import email.policy
 
 import pytest

@@ -1,7 +1,5 @@
 """Walks through an ELOG's history: what they ask for, and what their cursors bear."""
 
-from __future__ import annotations
-
 import json
 from datetime import UTC, datetime, timedelta
 from typing import Any

@@ -1,7 +1,5 @@
 """What the items of feeds mean, from samples written as logbooks write them."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime

@@ -1,7 +1,5 @@
 """The parts that files are read with: charsets, lines, places, and counts."""
 
-from __future__ import annotations
-
 import io
 import random
 

@@ -1,7 +1,5 @@
 """REST sources by settings: what they refuse, and how items and links are read."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, cast

@@ -1,7 +1,5 @@
 """Statements of the settings, values of any driver, and rows that become entries."""
 
-from __future__ import annotations
-
 import uuid
 from dataclasses import replace
 from datetime import UTC, date, datetime

@@ -1,7 +1,5 @@
 """What one log of an Olog says, in all the ways that it may be said."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta

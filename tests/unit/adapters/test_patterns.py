@@ -1,7 +1,5 @@
 """The patterns of the file and facility adapters stay linear on hostile text."""
 
-from __future__ import annotations
-
 import importlib
 import re
 from typing import Any

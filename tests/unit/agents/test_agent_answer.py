@@ -1,7 +1,5 @@
 """What an agent's model has to do with its answer, once its words are held to it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The bounds of an agent: which one it comes to, and when."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What a model is told of what tools found: no name, no order, no mark but ours."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from datetime import UTC, datetime

@@ -1,7 +1,5 @@
 """What an agent's model costs, and when it is left alone."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import pytest

@@ -1,7 +1,5 @@
 """What a model wants to have called, whichever way it says so."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

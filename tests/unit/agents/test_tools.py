@@ -1,7 +1,5 @@
 """What an agent's closer looks tell: no people, and nothing of excluded logbooks."""
 
-from __future__ import annotations
-
 import time
 from dataclasses import replace
 from typing import Any, cast

@@ -1,7 +1,5 @@
 """Chosen sentences in words: marks, order, and what was replaced since."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from uuid import UUID

@@ -1,7 +1,5 @@
 """Admission to search: so many at once, a short queue, then a clear refusal."""
 
-from __future__ import annotations
-
 import asyncio
 
 import pytest

@@ -1,7 +1,5 @@
 """A body within its limit of bytes takes memory in proportion, however it is made."""
 
-from __future__ import annotations
-
 import json
 import tracemalloc
 from typing import Any

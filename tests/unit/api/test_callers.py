@@ -1,7 +1,5 @@
 """Who may call without a key, and against which limit their requests count."""
 
-from __future__ import annotations
-
 import asyncio
 from typing import Any
 

@@ -1,7 +1,5 @@
 """An answer to known hits in camelCase: what is asked, and what its events say."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 from typing import Any
 from uuid import UUID

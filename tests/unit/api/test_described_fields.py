@@ -1,7 +1,5 @@
 """What stands below a field of a body is its description, and not a lost word."""
 
-from __future__ import annotations
-
 import ast
 import importlib
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """What a handler needs is said to the router, or the handler is not served."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

@@ -1,7 +1,5 @@
 """What a merge makes of an entry: the cases of RFC 7396, and fields of two names."""
 
-from __future__ import annotations
-
 import pytest
 
 from api.entries.entry_edit import patched

@@ -1,7 +1,5 @@
 """What the stream of a job sends, from whichever event on: pure."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Sequence
 from dataclasses import replace

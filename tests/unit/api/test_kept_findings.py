@@ -1,7 +1,5 @@
 """What a probe found is told again to whoever takes it, and to nobody else."""
 
-from __future__ import annotations
-
 import asyncio
 
 import pytest

@@ -1,7 +1,5 @@
 """Which fields of entries a listing shows."""
 
-from __future__ import annotations
-
 import pytest
 
 from api.entries.entry_amount import parse_fields, select_fields

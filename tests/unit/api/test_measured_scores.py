@@ -1,7 +1,5 @@
 """What scores of words are worth, as an API process knows it."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Mapping
 from typing import Any

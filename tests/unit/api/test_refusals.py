@@ -1,7 +1,5 @@
 """A refusal names the field as its sender wrote it, and says what it takes."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

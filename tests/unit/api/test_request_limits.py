@@ -1,7 +1,5 @@
 """The gate answers what nobody foresaw, and tells nobody what it was."""
 
-from __future__ import annotations
-
 import asyncio
 import io
 import json

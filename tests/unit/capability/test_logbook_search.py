@@ -1,7 +1,5 @@
 """The capability as orchestrators know it: names, guides, contexts, what is told."""
 
-from __future__ import annotations
-
 import asyncio
 import dataclasses
 import subprocess

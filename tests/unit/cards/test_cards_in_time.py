@@ -1,7 +1,5 @@
 """Cards take no longer than they may, and what was made in time is kept."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """Threads as the incidents that they tell of: golden timelines, and states."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 from zoneinfo import ZoneInfo

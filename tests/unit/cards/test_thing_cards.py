@@ -1,7 +1,5 @@
 """What a device's card says of its last trip, and whether that is over."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID

@@ -1,7 +1,5 @@
 """The tree of a thread: every entry once, behind what it answers."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 from typing import Any
 from uuid import UUID

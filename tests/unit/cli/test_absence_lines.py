@@ -1,7 +1,5 @@
 """What `logchord search` prints of the sources where it has found nothing."""
 
-from __future__ import annotations
-
 from typing import Any
 from zoneinfo import ZoneInfo
 

@@ -1,7 +1,5 @@
 """A turn of an agent as a terminal tells it, and `logchord ask --debug` as it ends."""
 
-from __future__ import annotations
-
 import io
 import json
 import sys

@@ -1,7 +1,5 @@
 """`logchord search --mode agentic` in a terminal, and `agentic_search` in Python."""
 
-from __future__ import annotations
-
 import inspect
 from typing import Any
 

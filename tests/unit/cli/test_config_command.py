@@ -1,7 +1,5 @@
 """`logchord config`: what is in force, from where, and never a secret."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

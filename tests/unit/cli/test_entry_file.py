@@ -1,7 +1,5 @@
 """Files of entries: their kind by their beginning, each row by its place."""
 
-from __future__ import annotations
-
 import io
 
 import pytest

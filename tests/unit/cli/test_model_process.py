@@ -1,7 +1,5 @@
 """The process in which `logchord up` makes the embedding model."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

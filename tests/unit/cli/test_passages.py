@@ -1,7 +1,5 @@
 """What a hit says in a terminal: as wide as it is, and harmless."""
 
-from __future__ import annotations
-
 import html
 
 import click

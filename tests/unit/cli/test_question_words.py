@@ -1,7 +1,5 @@
 """What is typed behind `logchord search`: words, also behind a minus, and options."""
 
-from __future__ import annotations
-
 import click
 import pytest
 

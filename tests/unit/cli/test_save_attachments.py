@@ -1,7 +1,5 @@
 """Under which names the files of strangers are saved."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """A hit in the terminal: what is told of it beside its text."""
 
-from __future__ import annotations
-
 import sys
 from typing import Any
 from zoneinfo import ZoneInfo

@@ -1,7 +1,5 @@
 """What `logchord show` prints of an entry."""
 
-from __future__ import annotations
-
 from typing import Any
 from zoneinfo import ZoneInfo
 

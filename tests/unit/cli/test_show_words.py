@@ -1,7 +1,5 @@
 """`logchord ask`: a model's words are shown as they come, where somebody looks."""
 
-from __future__ import annotations
-
 import io
 import json
 import sys

@@ -1,7 +1,5 @@
 """How long ago something was is told in the unit that fits."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 
 import pytest

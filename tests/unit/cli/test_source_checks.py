@@ -1,7 +1,5 @@
 """What `doctor` says of configured sources."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

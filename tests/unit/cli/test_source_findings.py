@@ -1,7 +1,5 @@
 """What a check says of a source, each word of it by what the settings ship (L11)."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

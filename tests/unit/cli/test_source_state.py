@@ -1,7 +1,5 @@
 """What `logchord source list` says of how a source stands."""
 
-from __future__ import annotations
-
 import pytest
 
 from api.cli.source import source

@@ -1,7 +1,5 @@
 """Text in the cells of a terminal, of whatever alphabet."""
 
-from __future__ import annotations
-
 import click
 import pytest
 from hypothesis import given

@@ -1,7 +1,5 @@
 """`logchord tokens`: what becomes of a text, for people and for programs."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """What the command line says of answers that are none, and in which colours."""
 
-from __future__ import annotations
-
 import io
 from typing import Any
 

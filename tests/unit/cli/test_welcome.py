@@ -1,7 +1,5 @@
 """What is said of a stack that is up: how it is stopped depends on who holds it."""
 
-from __future__ import annotations
-
 import pytest
 
 from api.cli.stack.welcome import lines

@@ -1,7 +1,5 @@
 """Clients without a server."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from typing import Any
 

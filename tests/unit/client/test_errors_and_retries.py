@@ -1,7 +1,5 @@
 """What the client makes of answers that are errors, and when it asks again."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The client's models and its synchronous half are what they are made from."""
 
-from __future__ import annotations
-
 import importlib.util
 import logging
 from collections.abc import Iterator

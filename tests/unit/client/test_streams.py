@@ -1,7 +1,5 @@
 """Streams and lists of the client: taken up where they broke, and never held whole."""
 
-from __future__ import annotations
-
 import json
 import tracemalloc
 from collections.abc import Callable, Iterable, Iterator

@@ -1,7 +1,5 @@
 """How long the client waits: less than it reads, and what a search that ended tells."""
 
-from __future__ import annotations
-
 import json
 import time
 from typing import Any

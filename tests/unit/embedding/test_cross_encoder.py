@@ -1,7 +1,5 @@
 """A folder with a graph that reads pairs is a cross-encoder."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

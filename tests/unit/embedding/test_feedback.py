@@ -1,7 +1,5 @@
 """A question moved towards the best that it has found: what it does to their order."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import pytest

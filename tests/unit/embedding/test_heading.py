@@ -1,7 +1,5 @@
 """Each chunk of a long entry begins with what the entry is about."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """Pieces of a question beside those of a text, and what that does to an order."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """A model's folder is looked at often, and read whole only when it has changed."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

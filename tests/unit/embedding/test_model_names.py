@@ -1,7 +1,5 @@
 """A cosine by one model, told as the cosine by another that is worth as much."""
 
-from __future__ import annotations
-
 import pytest
 
 from shared.embedding.models.model_names import (

@@ -1,7 +1,5 @@
 """A folder of one's own with a graph and a tokenizer is a model, too."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Chunks that begin inside a table repeat its header, as far as there is room."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """Tokens of a text, as the tokenizer of a model counts them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

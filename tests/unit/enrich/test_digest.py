@@ -1,7 +1,5 @@
 """What an entry is about: sentences and words of its own, and nothing else."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """What a text names of other entries, tickets and addresses."""
 
-from __future__ import annotations
-
 import json
 from itertools import pairwise
 from pathlib import Path

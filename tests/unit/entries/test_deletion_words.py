@@ -1,7 +1,5 @@
 """Of a deleted entry it is said whether its logbook or somebody here deleted it."""
 
-from __future__ import annotations
-
 import pytest
 
 from shared.entries.tombstones import describe_deletion

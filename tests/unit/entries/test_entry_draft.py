@@ -1,7 +1,5 @@
 """What makes a draft a new revision, and what only changes its row."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone

@@ -1,7 +1,5 @@
 """What counts against the size of an entry: whatever has no limit of its own."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """A link to an entry opens a page, and runs nothing in whoever follows it."""
 
-from __future__ import annotations
-
 import pytest
 
 from api.entries.schemas.entries import EntryIn

@@ -1,7 +1,5 @@
 """Which of two deliveries of an entry is newer, as far as its source says."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 from uuid import UUID
 

@@ -1,7 +1,5 @@
 """Pictures that a text shows, and which attached file each of them is."""
 
-from __future__ import annotations
-
 from uuid import UUID
 
 import pytest

@@ -1,7 +1,5 @@
 """What a key of some logbooks may write."""
 
-from __future__ import annotations
-
 import pytest
 
 from shared.access.scope import Scope

@@ -1,7 +1,5 @@
 """The checks of .ci/ find what they are there to find."""
 
-from __future__ import annotations
-
 import importlib.util
 import json
 import sys

@@ -1,7 +1,5 @@
 """No two files know each other, not even for their types alone."""
 
-from __future__ import annotations
-
 from graphlib import CycleError, TopologicalSorter
 
 import grimp

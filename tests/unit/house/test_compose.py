@@ -1,7 +1,5 @@
 """The compose file and the image, as far as they can be judged without an engine."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

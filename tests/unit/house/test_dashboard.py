@@ -1,7 +1,5 @@
 """The example dashboard asks for figures that there are."""
 
-from __future__ import annotations
-
 import ast
 import json
 import re

@@ -1,7 +1,5 @@
 """Documents cannot lie: what they name exists, and promises rest on marked tests."""
 
-from __future__ import annotations
-
 import re
 import shlex
 import subprocess

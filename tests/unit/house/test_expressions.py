@@ -1,7 +1,5 @@
 """Every regular expression of the code: none can take a text apart in many ways."""
 
-from __future__ import annotations
-
 import ast
 import importlib
 import re

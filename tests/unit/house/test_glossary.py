@@ -1,7 +1,5 @@
 """One word for one idea, in names and on pages."""
 
-from __future__ import annotations
-
 import ast
 import re
 

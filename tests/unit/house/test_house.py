@@ -1,7 +1,5 @@
 """Rules of the house that no linter knows, and that the linters know ours."""
 
-from __future__ import annotations
-
 import configparser
 import importlib.metadata
 import re

@@ -1,7 +1,5 @@
 """The manifests of Kubernetes, as far as they can be judged without a cluster."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What the bench of quality makes of orders, and when its gate is not passed."""
 
-from __future__ import annotations
-
 import gzip
 import json
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The reference pages are what the code says today."""
 
-from __future__ import annotations
-
 import importlib.util
 import logging
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """What the soak draws, and how it tells memory that grows from memory that differs."""
 
-from __future__ import annotations
-
 from itertools import islice
 
 import pytest

@@ -1,7 +1,5 @@
 """What is written about reaching a source is what the code does."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Every statement on what belongs to a tenant names the tenant."""
 
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Iterator

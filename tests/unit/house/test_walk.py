@@ -1,7 +1,5 @@
 """The walk of docs/architecture.md is the code: every row of it can be imported."""
 
-from __future__ import annotations
-
 import ast
 import functools
 import importlib

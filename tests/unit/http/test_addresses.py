@@ -1,7 +1,5 @@
 """Which addresses a source may be asked at, and what their names may stand for."""
 
-from __future__ import annotations
-
 import threading
 
 import pytest

@@ -1,7 +1,5 @@
 """What an answer says of itself, and its body as text and as JSON."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from datetime import UTC, datetime

@@ -1,7 +1,5 @@
 """What the answers of a source mean, and what is shown of its addresses."""
 
-from __future__ import annotations
-
 import ssl
 from datetime import UTC, datetime
 

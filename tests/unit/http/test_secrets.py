@@ -1,7 +1,5 @@
 """Secrets are found by their names, and are seen nowhere."""
 
-from __future__ import annotations
-
 import pytest
 from structlog.testing import capture_logs
 

@@ -1,7 +1,5 @@
 """Packed answers and files come out piece by piece, and bombs do not."""
 
-from __future__ import annotations
-
 import gzip
 import random
 import tracemalloc

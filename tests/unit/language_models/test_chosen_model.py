@@ -1,7 +1,5 @@
 """Which model answers where: named once for all, or by a pipeline for itself."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from typing import Any

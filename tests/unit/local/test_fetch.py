@@ -1,7 +1,5 @@
 """What is done with OpenSearch's files, without any network."""
 
-from __future__ import annotations
-
 import hashlib
 import zipfile
 from pathlib import Path

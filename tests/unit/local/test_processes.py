@@ -1,7 +1,5 @@
 """What is started is noted, whenever Ctrl-C is pressed."""
 
-from __future__ import annotations
-
 import os
 import signal
 

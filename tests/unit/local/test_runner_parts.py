@@ -1,7 +1,5 @@
 """The Procfile, the kinds of worker, what the runner writes down, and its lines."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

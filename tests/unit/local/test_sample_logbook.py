@@ -1,7 +1,5 @@
 """The sample logbook keeps its promises: how much, how varied, and what it finds."""
 
-from __future__ import annotations
-
 import re
 import shlex
 from collections import Counter, defaultdict

@@ -1,7 +1,5 @@
 """The server by the SDK's own client in this process: what is refused, and how."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import sys

@@ -1,7 +1,5 @@
 """What a page leaves off is told on the next one, or refused: none is lost."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import Callable

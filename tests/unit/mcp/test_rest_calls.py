@@ -1,7 +1,5 @@
 """What tools ask of REST, and what they make of its answers."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import Any

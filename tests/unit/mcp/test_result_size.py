@@ -1,7 +1,5 @@
 """Whatever a tool finds, a model gets no more of it than it asked for, and as data."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

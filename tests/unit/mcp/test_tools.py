@@ -1,7 +1,5 @@
 """The tools as they are described, and what they make of wrong arguments."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from typing import Any

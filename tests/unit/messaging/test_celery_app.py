@@ -1,7 +1,5 @@
 """The options of Celery that the promises rest on."""
 
-from __future__ import annotations
-
 import pytest
 
 from shared.errors import ConfigurationError

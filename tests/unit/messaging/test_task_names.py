@@ -1,7 +1,5 @@
 """Which task works a stage, and who serves its queue."""
 
-from __future__ import annotations
-
 import pytest
 
 from shared.messaging import stage_names, task_names

@@ -1,7 +1,5 @@
 """What is sent to OpenSearch: every document once, in order, and none too long."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

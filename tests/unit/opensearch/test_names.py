@@ -1,7 +1,5 @@
 """What an index is called tells whether anybody can still want it."""
 
-from __future__ import annotations
-
 import time
 
 from shared.ids import uuid7

@@ -1,7 +1,5 @@
 """What a worker holds of the documents to be written, and when it reads the next."""
 
-from __future__ import annotations
-
 import os
 import signal
 import threading

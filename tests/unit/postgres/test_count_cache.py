@@ -1,7 +1,5 @@
 """What is dear to count is counted less often; what is cheap, each time."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable
 

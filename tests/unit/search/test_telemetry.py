@@ -1,7 +1,5 @@
 """The thread that writes how people fare: no answer ends it, none waits for it."""
 
-from __future__ import annotations
-
 import json
 import threading
 from typing import Any

@@ -1,7 +1,5 @@
 """The names of the systems that Logchord takes the place of, still understood."""
 
-from __future__ import annotations
-
 import sys
 from functools import reduce
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What is expected of texts before they are read: by source, tenant and facility."""
 
-from __future__ import annotations
-
 import pytest
 
 from shared.errors import ConfigurationError

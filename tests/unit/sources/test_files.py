@@ -1,7 +1,5 @@
 """Files of a source: those below its path, unpacked, and none beside it."""
 
-from __future__ import annotations
-
 import gzip
 import os
 import threading

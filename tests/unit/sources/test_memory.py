@@ -1,7 +1,5 @@
 """What a source remembers is saved with a page, or not at all."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """From an adapter's entry to a draft: mended, bounded, never lost without a word."""
 
-from __future__ import annotations
-
 from dataclasses import fields, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any

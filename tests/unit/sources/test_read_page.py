@@ -1,7 +1,5 @@
 """One item is made ready while the one before is used."""
 
-from __future__ import annotations
-
 import contextvars
 import threading
 from collections.abc import Generator

@@ -1,7 +1,5 @@
 """What a stage may say of itself, and which ones an entry passes."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """What a text says that an abbreviation stands for, where all initials fit."""
 
-from __future__ import annotations
-
 import pytest
 
 from shared.text.reading import abbreviations

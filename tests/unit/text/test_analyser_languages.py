@@ -1,7 +1,5 @@
 """Words of each language, however they are typed, and what their compounds hold."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """Names by a facility's own file, and times that are taken for none."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """What holds of any text: its places, what engines take, and that it finds itself."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from unittest import mock

@@ -1,7 +1,5 @@
 """Bytes become text by one rule, whatever was declared, and nothing fails."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

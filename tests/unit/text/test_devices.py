@@ -1,7 +1,5 @@
 """Which devices an entry is about: by a list, by a form, by the likes beside them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Systems, devices, people, shifts and quantities, as texts name them."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 from decimal import Decimal
 from itertools import pairwise

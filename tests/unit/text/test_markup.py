@@ -1,7 +1,5 @@
 """Marked-up text becomes text to be read, whatever is wrong with its marks."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """ELOG's own marks read as a person would have typed the entry."""
 
-from __future__ import annotations
-
 import pytest
 
 from shared.text.plain_text import to_plain

@@ -1,7 +1,5 @@
 """A page of HTML reads as a person would have typed it."""
 
-from __future__ import annotations
-
 import pytest
 
 from shared.text.plain_text import to_plain

@@ -1,7 +1,5 @@
 """Markdown and Textile read as text: marks off, names, code and tables kept."""
 
-from __future__ import annotations
-
 import pytest
 
 from shared.text.plain_text import to_plain

@@ -1,7 +1,5 @@
 """What of a question may be the number of an entry."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import cast
 

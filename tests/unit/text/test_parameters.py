@@ -1,7 +1,5 @@
 """Which values a text states of which device; pure."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

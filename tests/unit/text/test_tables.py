@@ -1,7 +1,5 @@
 """Tables that people paste: their rows, and what a header says of its columns; pure."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -1,7 +1,5 @@
 """Twenty names that are hard to read, as `logchord tokens` shows them, and why."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

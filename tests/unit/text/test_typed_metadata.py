@@ -1,7 +1,5 @@
 """Metadata by type: as their source declares it, or as it is plain."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 
 import pytest

@@ -1,7 +1,5 @@
 """Dates in questions: what interval each means on the facility's clock."""
 
-from __future__ import annotations
-
 import itertools
 from dataclasses import replace
 from datetime import UTC, date, datetime, time, timedelta

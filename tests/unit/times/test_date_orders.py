@@ -1,7 +1,5 @@
 """Whether the day or the month comes first is said of dates that do not tell it."""
 
-from __future__ import annotations
-
 from datetime import UTC, date, datetime
 
 import pytest

@@ -1,7 +1,5 @@
 """Severity, shifts and times of day, as texts say them: read, or left alone."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID

@@ -1,7 +1,5 @@
 """Times in German questions: read as the same words in English are."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from datetime import date
 

@@ -1,7 +1,5 @@
 """Whatever a logbook writes for a time is one moment in UTC, or refused by name."""
 
-from __future__ import annotations
-
 from datetime import UTC, date, datetime, timedelta, timezone
 from decimal import Decimal
 from typing import Any

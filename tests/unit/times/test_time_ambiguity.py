@@ -1,7 +1,5 @@
 """Times among words that may mean something else, less or more: words stay words."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 

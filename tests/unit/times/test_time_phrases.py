@@ -1,7 +1,5 @@
 """Times among the words of a question: what they mean, and what is left to be found."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from datetime import UTC, date, datetime
 from datetime import time as time_of_day

@@ -1,7 +1,5 @@
 """Spans of days, nights between two days, and parts of a day."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from datetime import UTC, datetime, time
 

@@ -1,7 +1,5 @@
 """The language of a question, by its commonest words."""
 
-from __future__ import annotations
-
 import pytest
 
 from shared.vocabulary.common_words import find_languages

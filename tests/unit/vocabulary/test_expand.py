@@ -1,7 +1,5 @@
 """Wildcards as they are typed, and as the vocabulary is asked."""
 
-from __future__ import annotations
-
 import pytest
 
 from shared.vocabulary import expand

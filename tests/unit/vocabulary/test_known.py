@@ -1,7 +1,5 @@
 """What a process remembers of the vocabulary: bounded, and only of one walk."""
 
-from __future__ import annotations
-
 from hypothesis import given
 from hypothesis import strategies as st
 

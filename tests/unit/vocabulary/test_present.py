@@ -1,7 +1,5 @@
 """Words that entries have: looked up once, for a while, by each tenant."""
 
-from __future__ import annotations
-
 from shared.vocabulary import recent_words
 from shared.vocabulary.expand import Expansion, Want
 from shared.vocabulary.recent_words import Present

@@ -1,7 +1,5 @@
 """How far apart spellings are, held against the plainest definition of it."""
 
-from __future__ import annotations
-
 from functools import cache
 
 import pytest

@@ -1,7 +1,5 @@
 """When an alert is sent, on the facility's clock."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 
 import pytest

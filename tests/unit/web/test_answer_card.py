@@ -1,7 +1,5 @@
 """An answer's marks become links to the sentences that they cite."""
 
-from __future__ import annotations
-
 from typing import Any
 from uuid import UUID
 

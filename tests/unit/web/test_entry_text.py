@@ -1,7 +1,5 @@
 """The text of an entry in sentences, every character of it kept."""
 
-from __future__ import annotations
-
 from hypothesis import given
 from hypothesis import strategies as st
 

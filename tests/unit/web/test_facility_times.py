@@ -1,7 +1,5 @@
 """Times on pages: the facility's clock with its zone, UTC beside it."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, time
 
 import pytest

@@ -1,7 +1,5 @@
 """What may be asked next: of things that an answer is about, and what has answers."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Sequence
 from dataclasses import replace

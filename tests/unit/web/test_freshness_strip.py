@@ -1,7 +1,5 @@
 """The line on how far each source was read, beneath a search."""
 
-from __future__ import annotations
-
 from api.web.clock_times import ClockTimes
 from api.web.rendering import _environment
 from shared.settings.settings import Settings

@@ -1,7 +1,5 @@
 """Whoever must log in first is led back to the page that they asked for."""
 
-from __future__ import annotations
-
 from urllib.parse import parse_qs, urlsplit
 
 from shared.access.scope import Scope

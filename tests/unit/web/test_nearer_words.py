@@ -1,7 +1,5 @@
 """What a misspelt question may have meant, as the search has told it."""
 
-from __future__ import annotations
-
 import dataclasses
 
 from api.web.read_as import find_meant

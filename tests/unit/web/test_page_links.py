@@ -1,7 +1,5 @@
 """Links of pages lead where there is something, and keep what was chosen."""
 
-from __future__ import annotations
-
 import json
 import time
 from types import SimpleNamespace

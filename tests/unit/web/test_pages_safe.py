@@ -1,7 +1,5 @@
 """What a page makes of texts of others, and of places that it is told to lead to."""
 
-from __future__ import annotations
-
 from typing import get_args
 
 import pytest

@@ -1,7 +1,5 @@
 """What the search page asks for, and what it makes of a search that goes on."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from types import SimpleNamespace
 from typing import Any, ClassVar

@@ -1,7 +1,5 @@
 """Every state of a search is its address."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

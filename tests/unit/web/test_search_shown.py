@@ -1,7 +1,5 @@
 """What the search page says where something was not searched or not counted."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta

@@ -1,7 +1,5 @@
 """Of a worker's children and threads one at a time has the turn."""
 
-from __future__ import annotations
-
 import os
 import threading
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Each state that is wrong has its sentence: what it is, and the command to type."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The number of strikes stands in an index, too: the newest has the constant's."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

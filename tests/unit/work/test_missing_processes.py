@@ -1,7 +1,5 @@
 """A process that was started again is not missing; one that was not, is."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 
 from shared.ids import uuid7

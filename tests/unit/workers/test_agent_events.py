@@ -1,7 +1,5 @@
 """What is told of an agent's end: hits, an answer without a model, then the model's."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, cast

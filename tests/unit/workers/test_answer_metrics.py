@@ -1,7 +1,5 @@
 """Answers are counted by what they are worth, so that a page can show their shares."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """What a message of ours looks like; anything else is refused, whatever it is."""
 
-from __future__ import annotations
-
 import base64
 import json
 from contextlib import suppress

@@ -1,7 +1,5 @@
 """How far a worker of threads may grow, and what does not count."""
 
-from __future__ import annotations
-
 from workers.runtime.memory_growth import Growth
 
 MEGABYTE = 1_000_000

@@ -1,7 +1,5 @@
 """What is told of messages that no task can be made of is bounded, and counted."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import pytest

@@ -1,7 +1,5 @@
 """A worker that ends lets go of what it has opened, and of nothing that it has not."""
 
-from __future__ import annotations
-
 from shared.messaging.celery_app import make_app
 from shared.settings.settings import Settings
 from workers.runtime.context import Context, Resources

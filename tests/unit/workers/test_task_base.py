@@ -1,7 +1,5 @@
 """The task base: one classification of every exception, arguments read by type."""
 
-from __future__ import annotations
-
 from uuid import UUID
 
 import pytest

@@ -1,7 +1,5 @@
 """The feed of changes, permalinks and revisions over REST."""
 
-from __future__ import annotations
-
 import threading
 import time
 from typing import Any

@@ -1,7 +1,5 @@
 """Deleting an entry while somebody else edits it."""
 
-from __future__ import annotations
-
 from concurrent.futures import ThreadPoolExecutor
 
 import httpx2

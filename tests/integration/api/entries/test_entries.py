@@ -1,7 +1,5 @@
 """Entries over REST: pushed, repeated, listed, read and deleted."""
 
-from __future__ import annotations
-
 import random
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress

@@ -1,7 +1,5 @@
 """Entries pushed as lines, of any number: each is judged alone, and told at once."""
 
-from __future__ import annotations
-
 import json
 import socket
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Links that are pushed: what is related, and what may be superseded by whom."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor

@@ -1,7 +1,5 @@
 """A listing of entries takes the filters of a search, and tells what is wanted."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import httpx2

@@ -1,7 +1,5 @@
 """Entries written by their address: replaced, merged, made, restored."""
 
-from __future__ import annotations
-
 import json
 import unicodedata
 from concurrent.futures import ThreadPoolExecutor

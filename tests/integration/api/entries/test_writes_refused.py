@@ -1,7 +1,5 @@
 """Writes that are refused: by what is sent, where it goes, and who sends it."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path

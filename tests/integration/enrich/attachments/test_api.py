@@ -1,7 +1,5 @@
 """Files beside entries over REST: sent, listed and given back as mere bytes."""
 
-from __future__ import annotations
-
 import hashlib
 import io
 import json

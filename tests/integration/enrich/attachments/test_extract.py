@@ -1,7 +1,5 @@
 """The text of files, read by a child process within its bounds."""
 
-from __future__ import annotations
-
 import io
 import random
 import tempfile

@@ -1,7 +1,5 @@
 """The files of entries, fetched from a source by the task as a worker runs it."""
 
-from __future__ import annotations
-
 import hashlib
 import secrets
 import subprocess

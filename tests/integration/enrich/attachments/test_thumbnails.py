@@ -1,7 +1,5 @@
 """Small pictures of attached ones: made by the child, kept, served inert."""
 
-from __future__ import annotations
-
 import io
 import random
 import tempfile

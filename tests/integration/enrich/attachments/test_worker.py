@@ -1,7 +1,5 @@
 """Files are fetched by a real worker, which may be killed in the middle of one."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import secrets

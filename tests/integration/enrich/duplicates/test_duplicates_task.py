@@ -1,7 +1,5 @@
 """The task that puts entries among their like, as a worker runs it."""
 
-from __future__ import annotations
-
 import pytest
 
 from shared.enrich.duplicates import place_entry

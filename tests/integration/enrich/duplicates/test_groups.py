@@ -1,7 +1,5 @@
 """Groups of copies and series of machines, kept as entries come, change and go."""
 
-from __future__ import annotations
-
 import random
 import threading
 from collections import defaultdict

@@ -1,7 +1,5 @@
 """Nothing was found: what was searched, and what came near, for each who may see it."""
 
-from __future__ import annotations
-
 import itertools
 import json
 from collections.abc import Callable, Iterator

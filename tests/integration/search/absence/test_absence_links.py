@@ -1,7 +1,5 @@
 """A connection that an empty page does without costs what it was for, and no more."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator
 from datetime import timedelta

@@ -1,7 +1,5 @@
 """A time among the words keeps hits out; the answer says how many, and how far off."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any

@@ -1,7 +1,5 @@
 """A source that is asked for and is not there: that is said, and the nearest named."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

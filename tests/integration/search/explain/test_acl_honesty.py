@@ -1,7 +1,5 @@
 """How many match that a caller may not see: told where it is allowed, and no more."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from datetime import UTC, datetime

@@ -1,7 +1,5 @@
 """What a search would do is told as the search itself tells it, and nothing is done."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from dataclasses import replace

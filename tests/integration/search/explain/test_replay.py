@@ -1,7 +1,5 @@
 """A search asked again comes to the same, or says what changed."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from typing import Any

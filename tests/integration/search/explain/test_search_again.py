@@ -1,7 +1,5 @@
 """An ended search over HTTP: why an entry is not in it, and the same asked again."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import httpx2

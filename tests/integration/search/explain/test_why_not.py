@@ -1,7 +1,5 @@
 """Why a search did not return an entry: one case for every gate."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Searches that no worker ends: each is counted once, and watched to its end."""
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """Watched jobs: one connection reads all of their streams, from where each one is."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import time

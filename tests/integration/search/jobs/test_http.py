@@ -1,7 +1,5 @@
 """Searches through the whole system: direct, submitted, late, failed, refused."""
 
-from __future__ import annotations
-
 import re
 import time
 from concurrent.futures import ThreadPoolExecutor

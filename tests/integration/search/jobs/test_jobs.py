@@ -1,7 +1,5 @@
 """Jobs in flight on a real Valkey, and their ends in a real Postgres."""
 
-from __future__ import annotations
-
 import socket
 import time
 from concurrent.futures import ThreadPoolExecutor

@@ -1,7 +1,5 @@
 """The mailbox on a real Valkey: it hears, survives cuts, and forgets strangers."""
 
-from __future__ import annotations
-
 import asyncio
 import socket
 import time

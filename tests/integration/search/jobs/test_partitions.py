@@ -1,7 +1,5 @@
 """Jobs lie in partitions of an hour, made ahead and dropped whole."""
 
-from __future__ import annotations
-
 from uuid import UUID
 
 import pytest

@@ -1,7 +1,5 @@
 """Upkeep forgets what people did, said and asked for, days after telemetry kept it."""
 
-from __future__ import annotations
-
 import psycopg
 import pytest
 

@@ -1,7 +1,5 @@
 """Events are kept by keys and counts, counted once, and dropped by the day."""
 
-from __future__ import annotations
-
 import json
 from datetime import UTC, datetime, timedelta
 from uuid import uuid4

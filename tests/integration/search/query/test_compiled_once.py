@@ -1,7 +1,5 @@
 """A question is compiled once for each language, by whichever step asks first."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Entries asked for by their number: first in every engine, and only where allowed."""
 
-from __future__ import annotations
-
 import time
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta

@@ -1,7 +1,5 @@
 """How alike a word must be to stand in for a misspelt one."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """The map of linear scores, with the model that ships, over what people have judged."""
 
-from __future__ import annotations
-
 import pytest
 
 from bench import quality_engines

@@ -1,7 +1,5 @@
 """What names entries finds them by an index, in a logbook of any size."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import psycopg

@@ -1,7 +1,5 @@
 """What scores alike: the same entries stand in a window, however they were stored."""
 
-from __future__ import annotations
-
 import random
 from datetime import UTC, datetime, timedelta
 

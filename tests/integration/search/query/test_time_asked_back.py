@@ -1,7 +1,5 @@
 """A question whose time comes twice: both are searched, and which is meant is asked."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 
 import pytest

@@ -1,7 +1,5 @@
 """What words of a question were taken for is told where a visible hit has it."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from datetime import UTC, datetime

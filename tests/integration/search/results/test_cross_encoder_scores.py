@@ -1,7 +1,5 @@
 """Searches whose best hits a cross-encoder reads, over a real endpoint and Postgres."""
 
-from __future__ import annotations
-
 import math
 import shutil
 import time

@@ -1,7 +1,5 @@
 """Each mode has a deadline of its own, and whoever is late by then is told as late."""
 
-from __future__ import annotations
-
 import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any

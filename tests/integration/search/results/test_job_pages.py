@@ -1,7 +1,5 @@
 """Jobs of searches over HTTP: listed, read on, watched, cancelled."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 from uuid import UUID

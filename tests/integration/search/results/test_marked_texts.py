@@ -1,7 +1,5 @@
 """An entry with markup is embedded and shown as it is read, span by span."""
 
-from __future__ import annotations
-
 from shared.access.scope import Scope
 from shared.embedding.models.hashing_encoder import HashingEncoder
 from shared.embedding.vectors.embed_entry import embed

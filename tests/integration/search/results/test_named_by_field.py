@@ -1,7 +1,5 @@
 """What a field names is found for sure: strictness leaves none of it out (U18)."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 from typing import Any
 

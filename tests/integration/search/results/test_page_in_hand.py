@@ -1,7 +1,5 @@
 """What a page can do without never fails it, nor makes it late."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """What ranking reads beside the hits, and who stands behind whom; on Postgres."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta

@@ -1,7 +1,5 @@
 """What is like an entry: near to it by meaning or about its things, not its thread."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any

@@ -1,7 +1,5 @@
 """Values that are not the newest any more: whoever states them is told who does."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID

@@ -1,7 +1,5 @@
 """A question of several parts, searched part by part and merged; on Postgres."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 from uuid import UUID, uuid4

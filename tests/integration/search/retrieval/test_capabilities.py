@@ -1,7 +1,5 @@
 """What an installation says of itself, against what it does."""
 
-from __future__ import annotations
-
 import pytest
 
 from shared.errors import ConfigurationError

@@ -1,7 +1,5 @@
 """Counts beside the hits equal a count by hand, in both engines and for each reader."""
 
-from __future__ import annotations
-
 import json
 import random
 import time

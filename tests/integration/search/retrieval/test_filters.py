@@ -1,7 +1,5 @@
 """Filters on what is known of entries: the same ones pass in every branch."""
 
-from __future__ import annotations
-
 import json
 import secrets
 from collections.abc import Callable, Iterator

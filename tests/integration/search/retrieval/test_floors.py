@@ -1,7 +1,5 @@
 """Floors are quantities of their own: each moves its gate, and no other."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A long question is asked at once as it stands, as it may be meant, by any word."""
 
-from __future__ import annotations
-
 import time
 from dataclasses import replace
 from typing import Any

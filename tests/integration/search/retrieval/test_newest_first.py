@@ -1,7 +1,5 @@
 """Lists by time: what is dated in the future is a mistake, and leads none of them."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from datetime import UTC, datetime

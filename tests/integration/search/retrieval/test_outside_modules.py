@@ -1,7 +1,5 @@
 """A search module of another package that errs, hangs or names what it may not."""
 
-from __future__ import annotations
-
 import json
 import threading
 import time

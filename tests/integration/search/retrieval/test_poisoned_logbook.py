@@ -1,7 +1,5 @@
 """A source that stuffs its entries with the words of questions hides nobody else's."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from uuid import UUID
 

@@ -1,7 +1,5 @@
 """One question means the same in both engines, and what somebody would say it means."""
 
-from __future__ import annotations
-
 import os
 import random
 from datetime import UTC, datetime

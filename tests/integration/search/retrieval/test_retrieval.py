@@ -1,7 +1,5 @@
 """Search modules on real engines: the same question finds the same entries."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace

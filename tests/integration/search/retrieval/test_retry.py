@@ -1,7 +1,5 @@
 """A branch whose backend fails for a moment asks it once more, in its own time."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """How much a raw score of words is worth: measured on the entries that there are."""
 
-from __future__ import annotations
-
 from random import Random
 from statistics import median
 

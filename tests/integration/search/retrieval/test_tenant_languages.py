@@ -1,7 +1,5 @@
 """A question is compiled for the languages that there are; it finds what it did."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

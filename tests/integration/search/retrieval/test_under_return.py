@@ -1,7 +1,5 @@
 """A search by meaning that does not fill its list says so, and keeps what it found."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Messages that nobody should find in a queue, as kombu would lay them there."""
 
-from __future__ import annotations
-
 import base64
 import json
 import secrets

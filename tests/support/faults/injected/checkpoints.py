@@ -14,8 +14,6 @@ entry has come yet. Whoever unlinks it carries it out, so each is done once. Ord
 the stage behind a colon. The test's side is `Orders`.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import threading

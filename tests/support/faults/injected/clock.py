@@ -3,8 +3,6 @@
 What measures time, `time.monotonic`, stays right, as on a machine whose clock is set.
 """
 
-from __future__ import annotations
-
 import datetime as dt
 import math
 import signal

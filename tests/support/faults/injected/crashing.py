@@ -1,7 +1,5 @@
 """A server that dies again and again in the middle of what is posted."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable
 

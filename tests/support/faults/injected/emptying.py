@@ -1,7 +1,5 @@
 """Redis emptied again and again while nobody works; only time may be lost by it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import islice

@@ -4,8 +4,6 @@ Each function does its harm, waits as long as it lasts, and takes it back again;
 given a source of chance of its own, so that what one fault meets changes no later one.
 """
 
-from __future__ import annotations
-
 import os
 import random
 import signal

@@ -11,8 +11,6 @@ it too:
 `checkpoints.py`, `clock.py` and `poison.py` say what each part does.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import sys

@@ -11,8 +11,6 @@ An order is `{"word": ..., "where": ..., "does": ...}`, "where" being a stage; t
     hog     take `megabytes` of memory, keep them, and fail for want of more
 """
 
-from __future__ import annotations
-
 import os
 import signal
 import threading

@@ -20,8 +20,6 @@ sent to the control is a command; it is in force once `ok` comes back:
 Standard library only, so that it starts in no time.
 """
 
-from __future__ import annotations
-
 import asyncio
 import socket
 import struct

@@ -4,8 +4,6 @@ It passes every request on. Of a bulk it answers items itself, as `refuse` says,
 forwards the others alone; what comes back is one answer, in the order of the items.
 """
 
-from __future__ import annotations
-
 import json
 import threading
 from collections.abc import Callable, Iterator

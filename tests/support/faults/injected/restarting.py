@@ -1,7 +1,5 @@
 """Workers that end by themselves are started again, as whatever runs them does."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """What held, counted in the database and the index, never in the workers."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, LiteralString

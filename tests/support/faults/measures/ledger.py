@@ -1,7 +1,5 @@
 """Posts numbered entries, remembers each promise, and afterwards says what held."""
 
-from __future__ import annotations
-
 import random
 import threading
 import time

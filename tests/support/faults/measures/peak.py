@@ -1,7 +1,5 @@
 """The most memory that a process has ever had, as the kernel has noted it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 

@@ -1,7 +1,5 @@
 """The most memory that a process and its children have ever had, each by itself."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

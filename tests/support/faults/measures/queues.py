@@ -1,7 +1,5 @@
 """What lies in the broker: how many messages, of which work, and copies of them."""
 
-from __future__ import annotations
-
 import base64
 import json
 from collections.abc import Sequence

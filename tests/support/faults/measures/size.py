@@ -1,7 +1,5 @@
 """How large the experiments are: a smoke set in every run, the whole on request."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """Who had the runs of a source when, and what of their steps was done twice."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import LiteralString

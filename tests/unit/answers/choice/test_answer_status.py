@@ -1,7 +1,5 @@
 """When an answer is grounded: each threshold on either side, and the slots before."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

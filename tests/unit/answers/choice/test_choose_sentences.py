@@ -1,7 +1,5 @@
 """Which sentences an answer says: few, short, none twice, in order of time."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 
 import pytest

@@ -1,7 +1,5 @@
 """What a question says and no cited entry does refuses the answer."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

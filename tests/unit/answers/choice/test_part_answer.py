@@ -1,7 +1,5 @@
 """One question answered from evidence: a clear leader alone, the kind first."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 from uuid import UUID

@@ -1,7 +1,5 @@
 """How well a sentence answers: by the names, the words and the kind of a question."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID

@@ -1,7 +1,5 @@
 """Which sentences of an entry an answer may be made of."""
 
-from __future__ import annotations
-
 import pytest
 
 from shared.answers.evidence.evidence import MAX_CHARACTERS

@@ -1,7 +1,5 @@
 """Where sentences begin and end: whoever broke the lines, and whatever comes."""
 
-from __future__ import annotations
-
 import itertools
 
 import pytest

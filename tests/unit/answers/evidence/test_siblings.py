@@ -1,7 +1,5 @@
 """What is named in place of a name that no entry has."""
 
-from __future__ import annotations
-
 import pytest
 
 from shared.answers.evidence.siblings import find_siblings

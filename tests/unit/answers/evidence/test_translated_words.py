@@ -1,7 +1,5 @@
 """Words of an entry that say what a question says in another language."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """The context that a model reads, byte for byte, and where it is cut."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """What an entry says is data: it cites nobody, ends no fence and begins no entry."""
 
-from __future__ import annotations
-
 import pytest
 
 from shared.answers.evidence.sentences import split_sentences

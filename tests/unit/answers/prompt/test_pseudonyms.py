@@ -1,7 +1,5 @@
 """Names of people: hidden before a model reads, put back behind it."""
 
-from __future__ import annotations
-
 import pytest
 
 from shared.answers.prompt.pseudonyms import Pseudonyms

@@ -1,7 +1,5 @@
 """Questions of a state, and the sentences that tell one."""
 
-from __future__ import annotations
-
 import pytest
 
 from shared.answers.question.answer_kinds import tells_state

@@ -1,7 +1,5 @@
 """A number counts what is asked for only where it stands before that."""
 
-from __future__ import annotations
-
 import pytest
 
 from shared.answers.question.counts import find_counted

@@ -1,7 +1,5 @@
 """What a question asks for: its kind, its names, its numbered things, its parts."""
 
-from __future__ import annotations
-
 import pytest
 
 from shared.answers.question.answer_kinds import find_kind

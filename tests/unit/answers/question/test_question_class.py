@@ -1,7 +1,5 @@
 """Which questions an orchestrator sends to the logbook: golden ones, and ours."""
 
-from __future__ import annotations
-
 import statistics
 import time
 from datetime import UTC, datetime

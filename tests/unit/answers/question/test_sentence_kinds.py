@@ -1,7 +1,5 @@
 """Which sentences answer a question, by its kind, in each of the five languages."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

@@ -1,7 +1,5 @@
 """A model's sentence is held against its source in each of the five languages."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

@@ -1,7 +1,5 @@
 """A model's sentence is held against those that it cites."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 from uuid import UUID
 

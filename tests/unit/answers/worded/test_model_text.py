@@ -1,7 +1,5 @@
 """What a model wrote, read: its sentences, and what each of their marks names."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """A model's words on their way: some twenty chunks a second, none cut in a word."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

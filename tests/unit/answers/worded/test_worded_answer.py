@@ -1,7 +1,5 @@
 """A model's words for an answer: never worth more, and never without its notices."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from datetime import UTC, datetime
 from uuid import UUID

@@ -1,7 +1,5 @@
 """Archives are believed nothing: neither sizes, nor names, nor places (B12, B13)."""
 
-from __future__ import annotations
-
 import io
 import stat
 

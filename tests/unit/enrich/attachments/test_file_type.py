@@ -1,7 +1,5 @@
 """What a file is by its bytes, whatever it is called."""
 
-from __future__ import annotations
-
 import pytest
 
 from shared.enrich.attachments.file_type import OCTETS, shown_type, sniff

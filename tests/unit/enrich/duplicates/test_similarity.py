@@ -1,7 +1,5 @@
 """What makes two texts copies of one another, and what makes a series."""
 
-from __future__ import annotations
-
 import random
 
 import pytest

@@ -1,7 +1,5 @@
 """What an empty answer says: how much was searched, and what is unknown."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 

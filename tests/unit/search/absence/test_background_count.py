@@ -1,7 +1,5 @@
 """What cannot be counted in the time of an answer is counted beside it."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable
 

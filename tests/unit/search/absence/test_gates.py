@@ -1,7 +1,5 @@
 """What people are told of the gate that kept an entry out."""
 
-from __future__ import annotations
-
 import pytest
 
 from shared.search.absence import gates

@@ -1,7 +1,5 @@
 """What branches came to, and what a search concludes from it."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Search modules and pipelines of other packages: how they come and are switched."""
 
-from __future__ import annotations
-
 import importlib
 import json
 import re

@@ -1,7 +1,5 @@
 """Alerts of synthetic streams of events whose alerts are known."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 
 import pytest

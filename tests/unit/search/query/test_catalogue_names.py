@@ -1,7 +1,5 @@
 """Devices of a catalogue are what questions name, by any of their names."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

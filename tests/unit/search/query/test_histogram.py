@@ -1,7 +1,5 @@
 """Buckets of time: few enough, without gaps, and by the facility's own days."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, time, timedelta
 from zoneinfo import ZoneInfo
 

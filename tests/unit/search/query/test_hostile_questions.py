@@ -1,7 +1,5 @@
 """Questions that make a careless expression walk the same text again and again."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 
 import pytest

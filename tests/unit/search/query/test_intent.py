@@ -1,7 +1,5 @@
 """What `auto` says of a question, and which mode it takes for it."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 
 import pytest

@@ -1,7 +1,5 @@
 """A question as a tree: the table of questions, and what holds for any text at all."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 from datetime import UTC, datetime

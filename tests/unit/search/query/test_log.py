@@ -1,7 +1,5 @@
 """What the log keeps of a query: a keyed hash unless somebody chose otherwise."""
 
-from __future__ import annotations
-
 import pytest
 
 from shared.search.query.query_log import make_log_keys, query_key

@@ -1,7 +1,5 @@
 """From a question to a plan: modes, bounds, filters, faults; nothing is ignored."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import asdict, replace
 from datetime import UTC, datetime

@@ -1,7 +1,5 @@
 """What a question names is told as it is written, as it is compared, and where."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

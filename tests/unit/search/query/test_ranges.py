@@ -1,7 +1,5 @@
 """Ranges of metadata in a question: what the filter with `gte` and `lte` asks for."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 
 import pytest

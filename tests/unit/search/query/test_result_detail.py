@@ -1,7 +1,5 @@
 """How much an answer tells of its results: a bound, and what was left off."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """What `logchord search --filter` sends; and who is meant by a mark."""
 
-from __future__ import annotations
-
 import pytest
 
 from api.cli.search.search import filters_of

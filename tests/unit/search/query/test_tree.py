@@ -1,7 +1,5 @@
 """The tree of a question: it comes back from JSON as it went."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

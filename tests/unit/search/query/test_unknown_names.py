@@ -1,7 +1,5 @@
 """Unknown names are refused with the nearest one; known ones are described."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

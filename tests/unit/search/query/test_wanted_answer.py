@@ -1,7 +1,5 @@
 """Who words the answer of an agent's search, and whether there is one at all."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

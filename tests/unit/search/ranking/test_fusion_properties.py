@@ -1,7 +1,5 @@
 """What fusion never does, whatever the branches found: hypothesis looks for it."""
 
-from __future__ import annotations
-
 import itertools
 from dataclasses import replace
 

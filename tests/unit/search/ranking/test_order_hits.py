@@ -1,7 +1,5 @@
 """Hits of several sub-queries merged: pure, whichever was heard first."""
 
-from __future__ import annotations
-
 import itertools
 from dataclasses import replace
 

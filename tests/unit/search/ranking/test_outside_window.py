@@ -1,7 +1,5 @@
 """What was found and is in no window says itself why; pure."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from hypothesis import given

@@ -1,7 +1,5 @@
 """The rerank, the factors, the scores that are shown, and what makes the page; pure."""
 
-from __future__ import annotations
-
 import random
 from dataclasses import replace
 from math import isclose

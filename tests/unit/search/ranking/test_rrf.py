@@ -1,7 +1,5 @@
 """Ranking is pure: golden scores, one total order, and what must never change it."""
 
-from __future__ import annotations
-
 import itertools
 from dataclasses import replace
 from math import isclose

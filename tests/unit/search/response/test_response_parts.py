@@ -1,7 +1,5 @@
 """Which hits beyond a page's scope are told: stronger, nearly as strong, or none."""
 
-from __future__ import annotations
-
 import pytest
 
 from shared.search.ranking.ranked_hits import Ranked

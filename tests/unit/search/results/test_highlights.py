@@ -1,7 +1,5 @@
 """What a result shows of its text: the best passage, and its marks as escaped HTML."""
 
-from __future__ import annotations
-
 import html
 import re
 from datetime import UTC, datetime

@@ -1,7 +1,5 @@
 """What a module is given is what it says that it takes."""
 
-from __future__ import annotations
-
 import pytest
 
 from shared.errors import InvalidRequestError

@@ -1,7 +1,5 @@
 """What OpenSearch is asked: terms to match, and rights and filters beside them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """What is sent to OpenSearch: an exact shape, with user text as values in it."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from typing import Any

@@ -1,7 +1,5 @@
 """Vectors of recent queries: encoded once, forgotten in the order of their use."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """When a failed branch is tried once more."""
 
-from __future__ import annotations
-
 import time
 
 import psycopg

@@ -1,7 +1,5 @@
 """What searches, answers and agents are built from: given to them, shared by none."""
 
-from __future__ import annotations
-
 import time
 from dataclasses import MISSING, fields
 from typing import cast

@@ -1,7 +1,5 @@
 """Equal branches in flight: one search, and nobody waits beyond their own time."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor

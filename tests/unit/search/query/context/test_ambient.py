@@ -1,7 +1,5 @@
 """What a page says of itself and of what was done on it, as names and places."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any

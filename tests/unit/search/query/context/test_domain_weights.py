@@ -1,7 +1,5 @@
 """Which kinds of entries count more for a question, and by how much."""
 
-from __future__ import annotations
-
 import pytest
 
 from shared.access.scope import Scope

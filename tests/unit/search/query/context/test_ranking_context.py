@@ -1,7 +1,5 @@
 """What a question names is known as terms of entries before anything is searched."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any

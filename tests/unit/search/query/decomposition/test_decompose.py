@@ -1,7 +1,5 @@
 """A question taken apart by rules: every example of the reference, and its traps."""
 
-from __future__ import annotations
-
 import statistics
 import string
 import time

@@ -1,7 +1,5 @@
 """What a hit shows can be asked for, and what no entry can have is refused."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 
 import pytest

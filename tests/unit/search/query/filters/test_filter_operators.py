@@ -1,7 +1,5 @@
 """Quantities that a question compares: as a field, as a filter, and in plain words."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

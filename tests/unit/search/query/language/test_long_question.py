@@ -1,7 +1,5 @@
 """Of many words no time narrows a question, and quotes in it are a wish."""
 
-from __future__ import annotations
-
 import pytest
 
 from shared.search.query.compiled import conditions
