@@ -240,9 +240,7 @@ def desk(tmp_path: Path, reap: Reap) -> Iterator[Desk]:
         service_user.discard_home(one.home)
 
 
-def test_an_elog_and_a_file_that_are_added_are_here_to_the_last_word(
-    desk: Desk,
-) -> None:
+def test_an_elog_and_a_file_that_are_added_are_here_to_the_last_word(desk) -> None:
     names = ("elog_http", "generic_json")
     desk.machine.environ["EMBEDDING_MODEL"] = "hashing-64"
     for name in names:
@@ -273,9 +271,7 @@ def test_an_elog_and_a_file_that_are_added_are_here_to_the_last_word(
 @pytest.mark.slow
 @pytest.mark.alone
 @pytest.mark.timeout(2400)
-def test_logbooks_of_every_kind_that_are_added_are_here_to_the_last_word(
-    desk: Desk,
-) -> None:
+def test_logbooks_of_every_kind_that_are_added_are_here_to_the_last_word(desk) -> None:
     # With its search engine and its model, as anybody has it.
     del desk.machine.environ["OPENSEARCH_URL"]
     for name in KINDS:

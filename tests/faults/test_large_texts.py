@@ -102,9 +102,7 @@ def kept(system: System, name: str, source: str) -> dict[str, Any]:
 
 @pytest.mark.requirement("B6")
 @pytest.mark.parametrize("source", [PUSHED, PULLED])
-def test_an_entry_of_ten_megabytes_is_found_and_marked_by_every_branch(
-    system: System, source: str
-):
+def test_an_entry_of_ten_megabytes_is_found_and_marked_by_every_branch(system, source):
     for module in ("os_bm25", "pg_fts", "semantic"):
         one = found(system, "klystron tripped", module, source)["huge"]
         assert "klystron tripped" in one["content"]

@@ -16,7 +16,7 @@ from local.postgres import EmbeddedPostgres
 from local.server import StackFolders, free_port
 from tests.support.fixtures.own_servers import own_home, start_again
 from tests.support.fixtures.servers import Reap
-from tests.support.fixtures.system import CORE, Factory, System
+from tests.support.fixtures.system import CORE, System
 from tests.support.read_page import Element, read_page
 from tests.support.waiting import until
 
@@ -47,9 +47,7 @@ def kill(pid: int | None) -> None:
 
 
 def test_each_part_that_is_away_has_a_page_that_says_what_to_do(
-    make_system: Factory,
-    own_postgres: EmbeddedPostgres,
-    own_opensearch: EmbeddedOpenSearch,
+    make_system, own_postgres, own_opensearch
 ) -> None:
     system = make_system(
         opensearch=own_opensearch.url,

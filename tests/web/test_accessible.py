@@ -1,20 +1,15 @@
 """Every page by axe, in both themes and both widths; and how wide it is."""
 
-from collections.abc import Callable
-
-import httpx2
 import pytest
 
 from tests.support.axe import PAGES, QUESTION, problems
-from tests.support.fixtures.browser import NARROW, WIDE, Tab
+from tests.support.fixtures.browser import NARROW, WIDE
 from tests.web.conftest import push
 
 
 @pytest.mark.timeout(400)
 @pytest.mark.parametrize("width", [WIDE, NARROW])
-def test_no_page_violates_a_rule_in_any_theme_and_width(
-    more_pages: list[str], open_tab: Callable[..., Tab], width: int
-) -> None:
+def test_no_page_violates_a_rule_in_any_theme_and_width(more_pages, open_tab, width):
     tab = open_tab(width=width, scopes=("admin",))
     # A job that has ended would be loaded again meanwhile.
     tab.page.route("**/v1/search/jobs/*/events", lambda asked: asked.abort())
@@ -44,9 +39,7 @@ NAMED_LONG = (
 )
 
 
-def test_nothing_is_wider_than_a_narrow_screen(
-    logbook: httpx2.Client, open_tab: Callable[..., Tab]
-) -> None:
+def test_nothing_is_wider_than_a_narrow_screen(logbook, open_tab) -> None:
     push(logbook, [LONG])
     tab = open_tab(width=320, scopes=("admin",))
     wide = [
@@ -59,9 +52,7 @@ def test_nothing_is_wider_than_a_narrow_screen(
 
 
 @pytest.mark.parametrize("width", [320, 800, WIDE])
-def test_what_a_sentence_cites_is_shown_within_the_screen(
-    logbook: httpx2.Client, open_tab: Callable[..., Tab], width: int
-) -> None:
+def test_what_a_sentence_cites_is_shown_within_the_screen(logbook, open_tab, width):
     page = open_tab(width=width).show(QUESTION)
     for mark in page.locator(".cite > a").all():
         mark.focus()

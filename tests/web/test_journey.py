@@ -11,16 +11,13 @@ from playwright.sync_api import Browser, Route, expect
 
 from tests.support.axe import QUESTION
 from tests.support.fixtures.browser import WIDE, Tab
-from tests.support.fixtures.fault_proxy import MakeProxy
 from tests.support.fixtures.system import System
 from tests.support.waiting import until
 
 MOST_KEYS = 14
 
 
-def test_search_third_hit_thread_back_why_copy_take_few_keys(
-    logbook: httpx2.Client, open_tab: Callable[..., Tab]
-) -> None:
+def test_search_third_hit_thread_back_why_copy_take_few_keys(logbook, open_tab) -> None:
     tab = open_tab(permissions=["clipboard-read", "clipboard-write"])
     page = tab.show("/")
     pressed: list[str] = []
@@ -72,9 +69,7 @@ def test_search_third_hit_thread_back_why_copy_take_few_keys(
     assert tab.complaints == []
 
 
-def test_keys_are_dead_in_a_field_and_when_they_are_off(
-    logbook: httpx2.Client, open_tab: Callable[..., Tab]
-) -> None:
+def test_keys_are_dead_in_a_field_and_when_they_are_off(logbook, open_tab) -> None:
     page = open_tab().show("/search?q=gate")
     page.focus("#q")
     page.keyboard.type("jk?")
@@ -115,9 +110,7 @@ def test_a_link_from_another_site_is_followed_by_whoever_is_logged_in(
         context.close()
 
 
-def test_the_same_way_is_there_without_javascript(
-    logbook: httpx2.Client, open_tab: Callable[..., Tab]
-) -> None:
+def test_the_same_way_is_there_without_javascript(logbook, open_tab) -> None:
     page = open_tab(java_script_enabled=False).show("/")
     page.fill("#q", "gate valve 8 closed")
     page.press("#q", "Enter")
@@ -140,9 +133,7 @@ def test_the_same_way_is_there_without_javascript(
 
 
 @pytest.mark.parametrize("width", [360, 1280])
-def test_back_leads_to_the_place_in_the_list(
-    logbook: httpx2.Client, open_tab: Callable[..., Tab], width: int
-) -> None:
+def test_back_leads_to_the_place_in_the_list(logbook, open_tab, width) -> None:
     page = open_tab(width=width).show("/search?q=gate+valve")
     sixth = page.locator("li.hit a.open").nth(5)
     sixth.scroll_into_view_if_needed()
@@ -212,9 +203,7 @@ def test_a_gallery_is_walked_by_arrows_and_an_answer_copied_with_its_links(
     assert page.locator(".quote").first.inner_text() not in copied
 
 
-def test_what_is_copied_is_copied_without_encryption_too_and_twice(
-    logbook: httpx2.Client, open_tab: Callable[..., Tab]
-) -> None:
+def test_what_is_copied_is_copied_without_encryption_too_and_twice(logbook, open_tab):
     tab = open_tab(permissions=["clipboard-read", "clipboard-write"])
     # As at an address without https, where scripts have no clipboard.
     tab.page.add_init_script(
@@ -265,9 +254,7 @@ def test_the_last_hit_that_was_clicked_is_shown_and_what_fails_is_seen(
     assert failed.value.url == third
 
 
-def test_live_that_was_opened_paused_stays_so(
-    logbook: httpx2.Client, open_tab: Callable[..., Tab]
-) -> None:
+def test_live_that_was_opened_paused_stays_so(logbook, open_tab) -> None:
     page = open_tab().show("/live?paused=1")
     expect(page.locator("#connection")).to_contain_text("paused")
     assert logbook.post(
@@ -280,9 +267,7 @@ def test_live_that_was_opened_paused_stays_so(
 
 
 @pytest.mark.requirement("U28")
-def test_live_follows_until_it_is_paused(
-    logbook: httpx2.Client, open_tab: Callable[..., Tab]
-) -> None:
+def test_live_follows_until_it_is_paused(logbook, open_tab) -> None:
     def write(title: str) -> None:
         answer = logbook.post("/v1/entries", json={"title": title, "text": "now"})
         assert answer.status_code == 201
@@ -301,11 +286,7 @@ def test_live_follows_until_it_is_paused(
 
 
 def test_a_search_that_is_cut_off_can_be_asked_again(
-    logbook: httpx2.Client,
-    running: System,
-    tenant: str,
-    chromium: Browser,
-    make_proxy: MakeProxy,
+    logbook, running, tenant, chromium, make_proxy
 ) -> None:
     proxy = make_proxy(running.url)
     key = running.key(tenant=tenant, scopes=("admin",))
@@ -330,10 +311,7 @@ def test_a_search_that_is_cut_off_can_be_asked_again(
 
 
 def test_live_says_when_nobody_answers_and_goes_on_by_itself(
-    logbook: httpx2.Client,
-    running: System,
-    chromium: Browser,
-    make_proxy: MakeProxy,
+    logbook, running, chromium, make_proxy
 ) -> None:
     proxy = make_proxy(running.url)
     key = logbook.headers["authorization"]

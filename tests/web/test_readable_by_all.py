@@ -47,9 +47,7 @@ SMALL = """() => [...document.querySelectorAll('a, button, summary, input, selec
   .map(([one, box]) => `${one.outerHTML.slice(0, 100)} ${box.width}x${box.height}`)"""
 
 
-def test_nothing_is_lost_where_text_is_spaced_out(
-    logbook: httpx2.Client, open_tab: Callable[..., Tab]
-) -> None:
+def test_nothing_is_lost_where_text_is_spaced_out(logbook, open_tab) -> None:
     tab = open_tab(width=NARROW, scopes=("admin",))
     lost = {}
     for path in PAGES:
@@ -67,9 +65,7 @@ def test_nothing_is_lost_where_text_is_spaced_out(
 
 
 @pytest.mark.parametrize("width", [WIDE, NARROW])
-def test_whatever_has_the_focus_is_seen(
-    logbook: httpx2.Client, open_tab: Callable[..., Tab], width: int
-) -> None:
+def test_whatever_has_the_focus_is_seen(logbook, open_tab, width) -> None:
     page = open_tab(width=width).show(f"{QUESTION}&open=api/OPS-1%402")
     stops = page.locator("a[href], button, input, select, summary").count()
     covered = []
@@ -117,9 +113,7 @@ def test_a_text_has_its_own_direction_and_turns_nothing_round_beside_it(
     assert last < first
 
 
-def test_the_histogram_needs_no_dragging(
-    logbook: httpx2.Client, open_tab: Callable[..., Tab]
-) -> None:
+def test_the_histogram_needs_no_dragging(logbook, open_tab) -> None:
     page = open_tab().show("/search?q=gate+valve")
     bars = page.locator("svg.bars a").count()
     page.locator(".when details summary").click()
@@ -133,9 +127,7 @@ def test_the_histogram_needs_no_dragging(
 
 
 @pytest.mark.parametrize("width", [WIDE, NARROW])
-def test_every_target_is_large_enough(
-    logbook: httpx2.Client, open_tab: Callable[..., Tab], width: int
-) -> None:
+def test_every_target_is_large_enough(logbook, open_tab, width) -> None:
     tab = open_tab(width=width, scopes=("admin",))
     small = {path: tab.show(path).evaluate(SMALL) for path in PAGES}
 

@@ -1,14 +1,12 @@
 """Foreign texts that want to run, and how much a page weighs."""
 
 import gzip
-from collections.abc import Callable
 from urllib.parse import urlsplit
 
-import httpx2
 import pytest
 
 from tests.support.axe import PAGES, QUESTION
-from tests.support.fixtures.browser import NARROW, WIDE, Tab
+from tests.support.fixtures.browser import NARROW, WIDE
 
 MOST_HTML, MOST_CSS, MOST_JS, MOST_REQUESTS = 30_000, 12_000, 12_000, 5
 # As browsers count how far what is read jumps.
@@ -23,9 +21,7 @@ MOVED = """() => new Promise((resolve) => {
 
 
 @pytest.mark.requirement("SEC6")
-def test_no_text_of_an_entry_runs_on_any_page(
-    more_pages: list[str], open_tab: Callable[..., Tab]
-) -> None:
+def test_no_text_of_an_entry_runs_on_any_page(more_pages, open_tab) -> None:
     tab = open_tab(scopes=("admin",))
     # A job that ends meanwhile would load its page again, amid the next one's load.
     tab.page.route("**/v1/search/jobs/*/events", lambda asked: asked.abort())
@@ -47,9 +43,7 @@ def test_no_text_of_an_entry_runs_on_any_page(
     assert hosts == {urlsplit(tab.url).netloc}
 
 
-def test_a_page_of_hits_is_small(
-    logbook: httpx2.Client, open_tab: Callable[..., Tab]
-) -> None:
+def test_a_page_of_hits_is_small(logbook, open_tab) -> None:
     tab = open_tab()
     page = tab.show(QUESTION)
     sheet = page.evaluate("document.querySelector('link[rel=stylesheet]').href")
@@ -67,9 +61,7 @@ def test_a_page_of_hits_is_small(
     assert weights["js"] <= MOST_JS, weights
 
 
-def test_nothing_moves_while_a_page_is_filled(
-    logbook: httpx2.Client, open_tab: Callable[..., Tab]
-) -> None:
+def test_nothing_moves_while_a_page_is_filled(logbook, open_tab) -> None:
     moved = {}
     for width in (WIDE, NARROW):
         tab = open_tab(width=width)

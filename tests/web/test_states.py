@@ -41,9 +41,7 @@ def test_no_state_of_the_system_and_no_chosen_theme_violates_a_rule(
     assert tab.complaints == []
 
 
-def test_a_quote_is_shown_on_focus_and_can_be_dismissed(
-    logbook: httpx2.Client, open_tab: Callable[..., Tab]
-) -> None:
+def test_a_quote_is_shown_on_focus_and_can_be_dismissed(logbook, open_tab) -> None:
     page = open_tab().show(QUESTION)
     quote = page.locator(".cite .quote").first
     assert not quote.is_visible()
@@ -73,9 +71,7 @@ def test_what_is_printed_is_the_entry_the_thread_and_the_digest_alone(
             assert not page.locator(left_out).first.is_visible(), left_out
 
 
-def test_whoever_skips_lands_on_the_content(
-    logbook: httpx2.Client, open_tab: Callable[..., Tab]
-) -> None:
+def test_whoever_skips_lands_on_the_content(logbook, open_tab) -> None:
     page = open_tab().show("/")
     page.keyboard.press("Tab")
     page.keyboard.press("Enter")

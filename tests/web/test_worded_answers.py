@@ -7,10 +7,9 @@ from urllib.parse import quote
 
 import httpx2
 import pytest
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import expect
 
 from tests.support.axe import problems
-from tests.support.fixtures.fault_proxy import MakeProxy
 from tests.support.fixtures.system import Factory
 from tests.support.model_world import (
     CAUSE,
@@ -74,9 +73,7 @@ def test_the_page_has_a_model_word_its_answer_without_javascript(world: World) -
 
 
 @pytest.mark.requirement("S4-59")
-def test_an_answer_that_is_cut_off_goes_on_in_the_browser(
-    world: World, chromium: Browser, make_proxy: MakeProxy
-) -> None:
+def test_an_answer_that_is_cut_off_goes_on_in_the_browser(world, chromium, make_proxy):
     def pauses(handler: BaseHTTPRequestHandler, body: dict[str, Any]) -> None:
         mark = mark_of_cause(body)
         begin_stream(handler)
@@ -130,9 +127,7 @@ def test_an_answer_that_is_cut_off_goes_on_in_the_browser(
         context.close()
 
 
-def test_whoever_stops_an_answer_on_the_page_stops_the_model(
-    world: World, chromium: Browser
-) -> None:
+def test_whoever_stops_an_answer_on_the_page_stops_the_model(world, chromium) -> None:
     world.server.replies = [goes_on(world.server.released)]
     key = world.client.headers["authorization"]
     context = chromium.new_context(extra_http_headers={"Authorization": key})

@@ -4,14 +4,11 @@ import random
 
 from tests.support import injections
 from tests.support.faults.measures.size import SEED
-from tests.support.fixtures.system import System
 from tests.support.injections import STRINGS
 from tests.support.waiting import until
 
 
-def test_a_text_that_means_something_to_a_database_is_only_ever_a_text(
-    running: System, tenant: str
-) -> None:
+def test_a_text_that_means_something_to_a_database_is_only_ever_a_text(running, tenant):
     """Some of the two hundred; all of them: `tests/faults/test_injections.py`."""
     some = random.Random(SEED).sample(STRINGS, 12)
     token = running.key(tenant=tenant, scopes=injections.SCOPES)

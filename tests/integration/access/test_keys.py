@@ -63,9 +63,7 @@ def test_a_key_that_an_admin_makes_is_told_once_and_opens_what_it_may(
 
 
 @pytest.mark.requirement("SEC1")
-def test_a_revoked_key_opens_nothing_and_is_revoked_once(
-    api: System, admin: httpx2.Client
-):
+def test_a_revoked_key_opens_nothing_and_is_revoked_once(api, admin):
     made = created(admin)
 
     first = admin.delete(f"{PATH}/{made['key_id']}")

@@ -28,9 +28,7 @@ from tests.support.stub_servers.chat_server import (
 
 
 @pytest.mark.requirement("S0-70", "C23")
-def test_a_model_that_never_stops_has_five_turns_and_no_tools_in_the_last(
-    runner: Runner,
-) -> None:
+def test_a_model_that_never_stops_has_five_turns_and_no_tools_in_the_last(runner):
     scripted(
         runner,
         *(calls(call("keyword", query=f"klystron {n}")) for n in range(5)),
@@ -55,9 +53,7 @@ def test_a_model_that_never_stops_has_five_turns_and_no_tools_in_the_last(
         (Bounds(turns=1), "max_turns"),
     ],
 )
-def test_every_bound_ends_with_what_was_found(
-    runner: Runner, bounds: Bounds, reason: str
-) -> None:
+def test_every_bound_ends_with_what_was_found(runner, bounds, reason) -> None:
     runner.bounds = bounds
     scripted(
         runner,
@@ -147,9 +143,7 @@ def test_a_model_that_goes_on_for_ever_is_cut_off(runner: Runner) -> None:
 
 
 @pytest.mark.requirement("S0-70")
-def test_a_model_that_is_asked_again_each_time_comes_to_the_step_guard(
-    runner: Runner,
-) -> None:
+def test_a_model_that_is_asked_again_each_time_comes_to_the_step_guard(runner) -> None:
     replies = [
         one
         for n in range(5)
@@ -192,9 +186,7 @@ def test_an_endpoint_that_wants_tools_named_beside_their_calls_answers_all_the_s
 
 
 @pytest.mark.parametrize("finish", ["length", "stop"])
-def test_a_sentence_that_the_longest_answer_cut_is_not_told(
-    runner: Runner, finish: str
-) -> None:
+def test_a_sentence_that_the_longest_answer_cut_is_not_told(runner, finish) -> None:
     said = "The klystron tripped [1.1]. Cracked was its window [1.1], which was"
     scripted(
         runner,

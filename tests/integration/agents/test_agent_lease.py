@@ -5,8 +5,6 @@ from dataclasses import replace
 from http.server import BaseHTTPRequestHandler
 from typing import Any
 
-import pytest
-
 from shared.agents import end_agent, turn_rows
 from shared.agents.take_turn import Ending, take_turn
 from shared.embedding.models.hashing_encoder import HashingEncoder
@@ -37,9 +35,7 @@ def test_two_workers_on_one_turn_ask_the_model_once(runner: Runner) -> None:
     assert len(runner.sent) == 1
 
 
-def test_a_model_that_speaks_for_longer_than_a_lease_is_left_alone(
-    runner: Runner, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_model_that_speaks_for_longer_than_a_lease_is_left_alone(runner, monkeypatch):
     monkeypatch.setattr(turn_rows, "LEASE_SECONDS", LEASE_SECONDS)
     monkeypatch.setattr(turn_rows, "RENEW_SECONDS", RENEW_SECONDS)
     may_speak = threading.Event()
@@ -72,9 +68,7 @@ def test_a_model_that_speaks_for_longer_than_a_lease_is_left_alone(
     assert turn.repeated == 0
 
 
-def test_a_call_that_takes_longer_than_a_lease_is_sent_once(
-    runner: Runner, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_call_that_takes_longer_than_a_lease_is_sent_once(runner, monkeypatch):
     class Loading(HashingEncoder):
         def encode(self, texts: Any) -> Any:
             loaded.wait(60)
@@ -107,9 +101,7 @@ def test_a_call_that_takes_longer_than_a_lease_is_sent_once(
     assert (runner.run(job, 2).reason, runner.ran) == ("answered", [100])
 
 
-def test_a_worker_that_has_lost_its_turn_stores_nothing_of_it(
-    runner: Runner, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_worker_that_has_lost_its_turn_stores_nothing_of_it(runner, monkeypatch):
     monkeypatch.setattr(turn_rows, "RENEW_SECONDS", RENEW_SECONDS)
     scripted(
         runner,
@@ -178,9 +170,7 @@ def test_a_job_that_its_deadline_has_ended_leaves_no_turn_open(runner: Runner) -
     assert runner.turns(job)[-1].exit_reason == "deadline"
 
 
-def test_whose_quota_is_spent_is_not_asked_for_by_the_next_worker_either(
-    runner: Runner,
-) -> None:
+def test_whose_quota_is_spent_is_not_asked_for_by_the_next_worker_either(runner):
     scripted(runner, says("Nothing was found."))
     runner.take_answer = lambda _: False
     job = runner.open()

@@ -66,9 +66,7 @@ def test_an_agent_searches_broadens_and_answers(runner: Runner) -> None:
 
 
 @pytest.mark.requirement("S0-66")
-def test_bad_arguments_go_back_to_the_model_and_not_to_the_reader(
-    runner: Runner,
-) -> None:
+def test_bad_arguments_go_back_to_the_model_and_not_to_the_reader(runner) -> None:
     scripted(
         runner,
         calls(
@@ -116,9 +114,7 @@ def test_what_only_the_search_can_refuse_does_not_come_to_the_reader_either(
     assert "failed" not in body["answer"]
 
 
-def test_what_a_model_leaves_out_as_null_or_writes_otherwise_is_read(
-    runner: Runner,
-) -> None:
+def test_what_a_model_leaves_out_as_null_or_writes_otherwise_is_read(runner) -> None:
     left_out: dict[str, Any] = {"sort": None, "author": None}
     scripted(
         runner,
@@ -167,9 +163,7 @@ def test_calls_that_are_written_as_text_are_carried_out(runner: Runner) -> None:
 
 
 @pytest.mark.requirement("S0-65")
-def test_the_tools_are_the_modules_of_the_plan_and_four_closer_looks(
-    runner: Runner,
-) -> None:
+def test_the_tools_are_the_modules_of_the_plan_and_four_closer_looks(runner) -> None:
     scripted(runner, says("nothing"))
     runner.run()
     offered = {one["function"]["name"] for one in runner.script.asked[0]["tools"]}
@@ -207,9 +201,7 @@ class Killed(BaseException):
         *("calls_sent", "call_begun", "before_keep"),
     ],
 )
-def test_whoever_dies_is_followed_by_one_who_goes_on(
-    runner: Runner, death: str
-) -> None:
+def test_whoever_dies_is_followed_by_one_who_goes_on(runner, death) -> None:
     script = (
         calls(call("keyword", query="klystron"), call("semantic", place=1, query="x")),
         says("Its window was cracked [1.1]."),
@@ -367,9 +359,7 @@ def test_what_postgres_refuses_is_asked_and_paid_once(runner: Runner) -> None:
 
 
 @pytest.mark.requirement("I23")
-def test_a_model_hears_nobody_s_name_and_nothing_of_excluded_logbooks(
-    runner: Runner,
-) -> None:
+def test_a_model_hears_nobody_s_name_and_nothing_of_excluded_logbooks(runner) -> None:
     runner.asking.write(
         EntryDraft(
             *("api", "mended", "Jörg Müller\nSmith mended the klystron."),

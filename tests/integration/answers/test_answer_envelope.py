@@ -20,9 +20,7 @@ def context_of(told: SearchAnswer) -> dict[str, Any]:
 
 
 @pytest.mark.requirement("S4-37", "S4-38")
-def test_an_answer_of_many_parts_lists_five_pieces_of_evidence_at_most(
-    asking: Asking,
-) -> None:
+def test_an_answer_of_many_parts_lists_five_pieces_of_evidence_at_most(asking) -> None:
     asking.write(
         *(
             EntryDraft(

@@ -47,9 +47,7 @@ def write_logbook(asking: Asking) -> None:
 
 
 @pytest.mark.requirement("S4-29", "S1-12", "S4-36")
-def test_the_cause_is_told_in_the_words_of_the_reply_with_its_mark(
-    asking: Asking,
-) -> None:
+def test_the_cause_is_told_in_the_words_of_the_reply_with_its_mark(asking) -> None:
     write_logbook(asking)
     told = asking.answer_with_cards("Why did gate valve 8 close?")
 
@@ -93,9 +91,7 @@ def test_who_asks_what_happened_in_a_time_is_told_what_its_threads_are_about(
 
 
 @pytest.mark.parametrize("query", ["source:api", "who was there on 2 March 2026"])
-def test_of_what_only_passes_filters_nothing_else_is_told(
-    asking: Asking, query: str
-) -> None:
+def test_of_what_only_passes_filters_nothing_else_is_told(asking, query) -> None:
     write_logbook(asking)
     clock = replace(CLOCK, now=BEGIN + timedelta(days=9))
     assert asking.answer_with_cards(query, clock=clock).answer is None
@@ -204,9 +200,7 @@ def test_a_slot_that_nothing_fills_is_named_and_the_nearest_is_shown(
     assert told.citations
 
 
-def test_another_number_of_the_same_thing_is_offered_where_it_is_answered(
-    asking: Asking,
-) -> None:
+def test_another_number_of_the_same_thing_is_offered_where_it_is_answered(asking):
     write_logbook(asking)
     context = asking.answer_with_cards(
         "Why did turbine 5 of the cold box stop?"
@@ -240,9 +234,7 @@ def test_what_the_caller_may_not_see_is_no_evidence_and_no_word(asking: Asking) 
 
 
 @pytest.mark.requirement("S1-44", "S1-27")
-def test_numbers_are_places_among_the_results_and_marks_can_be_left_off(
-    asking: Asking,
-) -> None:
+def test_numbers_are_places_among_the_results_and_marks_can_be_left_off(asking) -> None:
     write_logbook(asking)
     numbered = Synthesis(2, style="numeric")
     told = asking.answer_with_cards("Why did gate valve 8 close?", synthesis=numbered)
@@ -300,9 +292,7 @@ def test_two_sides_of_a_comparison_have_a_paragraph_each(asking: Asking) -> None
 
 
 @pytest.mark.requirement("S4-37", "S4-38")
-def test_however_much_is_told_five_pieces_of_evidence_and_labels_are_listed(
-    asking: Asking,
-) -> None:
+def test_however_much_is_told_five_pieces_of_evidence_and_labels_are_listed(asking):
     steps = ("stopped at noon", "was greased by the crew", "runs again since dusk")
     asking.write(
         *(
@@ -334,9 +324,7 @@ def stored(asking: Asking, plan: Plan) -> Any:
 
 
 @pytest.mark.requirement("I11")
-def test_an_answer_stays_pinned_and_marks_what_was_changed_since(
-    asking: Asking,
-) -> None:
+def test_an_answer_stays_pinned_and_marks_what_was_changed_since(asking) -> None:
     write_logbook(asking)
     plan = asking.plan("Why did gate valve 8 close?", mode="hybrid")
     kept = stored(asking, plan)
@@ -362,9 +350,7 @@ def test_an_answer_stays_pinned_and_marks_what_was_changed_since(
     assert not any(one.changed_since for one in before.citations)
 
 
-def test_a_job_that_nobody_came_to_end_is_answered_for_its_reader(
-    asking: Asking,
-) -> None:
+def test_a_job_that_nobody_came_to_end_is_answered_for_its_reader(asking) -> None:
     write_logbook(asking)
     plan = asking.plan("Why did gate valve 8 close?", mode="hybrid")
     job = job_of(asking.context, plan)
@@ -386,9 +372,7 @@ def test_a_job_that_nobody_came_to_end_is_answered_for_its_reader(
     assert unanswered.answer is None
 
 
-def test_who_may_see_a_cited_entry_no_more_is_not_told_its_words(
-    asking: Asking,
-) -> None:
+def test_who_may_see_a_cited_entry_no_more_is_not_told_its_words(asking) -> None:
     write_logbook(asking)
     kept = stored(asking, asking.plan("Why did gate valve 8 close?", mode="hybrid"))
     asking.write(

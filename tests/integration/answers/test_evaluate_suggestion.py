@@ -70,9 +70,7 @@ def test_a_question_is_viable_only_with_grounded_evidence(
 
 
 @pytest.mark.requirement("S4-74")
-def test_with_nothing_that_the_caller_may_see_the_corpus_is_not_ready(
-    asking: Asking,
-) -> None:
+def test_with_nothing_that_the_caller_may_see_the_corpus_is_not_ready(asking) -> None:
     write(asking)
     elsewhere = Scope("default", "carl", logbooks=("Elsewhere",))
     found = evaluate(asking, "Why did gate valve 8 close?", elsewhere)
@@ -99,9 +97,7 @@ def test_what_only_others_may_read_makes_no_question_viable(asking: Asking) -> N
 
 
 @pytest.mark.requirement("S4-76")
-def test_what_is_viable_is_grounded_when_it_is_asked_with_a_model(
-    asking: Asking,
-) -> None:
+def test_what_is_viable_is_grounded_when_it_is_asked_with_a_model(asking) -> None:
     write(asking)
     for query in ("Why did gate valve 8 close?", "turbine 2", "coffee for anna"):
         assert evaluate(asking, query).viable

@@ -1,7 +1,5 @@
 """The prompt of an answer, to the letter, and the settings that change it."""
 
-from pathlib import Path
-
 import pytest
 from tokenizers import Tokenizer
 from tokenizers.models import WordLevel
@@ -46,9 +44,7 @@ def test_what_a_model_is_told_is_this_to_the_letter(tier: Tier) -> None:
     )
 
 
-def test_the_facilitys_own_instruction_takes_the_place_of_ours(
-    tier: Tier,
-) -> None:
+def test_the_facilitys_own_instruction_takes_the_place_of_ours(tier) -> None:
     tier.rag = {"prompt": "Answer in one word."}
     tier.ask(QUESTION, saying(GOOD))
     (prompt,) = tier.server.prompts
@@ -67,9 +63,7 @@ def test_a_bound_in_characters_cuts_what_is_sent(tier: Tier) -> None:
 
 
 @pytest.mark.requirement("S0-55", "C18")
-def test_a_bound_in_tokens_cuts_what_is_sent_by_the_models_tokenizer(
-    tier: Tier, tmp_path: Path
-) -> None:
+def test_a_bound_in_tokens_cuts_what_is_sent_by_the_models_tokenizer(tier, tmp_path):
     tokenizer = Tokenizer(WordLevel({"[UNK]": 0}, unk_token="[UNK]"))
     tokenizer.pre_tokenizer = WhitespaceSplit()
     path = tmp_path / "tokenizer.json"
@@ -89,9 +83,7 @@ def test_a_bound_in_tokens_cuts_what_is_sent_by_the_models_tokenizer(
     assert 90 <= cut <= 100
 
 
-def test_without_its_tokenizer_the_answer_without_a_model_stands(
-    tier: Tier, tmp_path: Path
-) -> None:
+def test_without_its_tokenizer_the_answer_without_a_model_stands(tier, tmp_path):
     path = tmp_path / "nowhere.json"
     tier.rag = {"tokenizer": str(path), "max_context_tokens": 1000}
     told = tier.ask(QUESTION, saying(GOOD))

@@ -8,7 +8,6 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
-import redis
 
 from shared.entries import tombstones
 from shared.entries.draft import EntryDraft
@@ -175,9 +174,7 @@ def test_what_passes_is_asked_again_within_the_time(tier):
 
 
 @pytest.mark.requirement("S4-31")
-def test_of_two_questions_a_quota_of_one_answers_the_first(
-    tier, jobs_client: redis.Redis
-):
+def test_of_two_questions_a_quota_of_one_answers_the_first(tier, jobs_client):
     jobs_client.flushdb()
     tier.quota = functools.partial(
         quota.take_answer, jobs_client, per_day=1, per_minute=10

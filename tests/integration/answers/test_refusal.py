@@ -92,9 +92,7 @@ def test_when_nobody_wrote_when_the_time_of_the_entry_is_told(logbook: Asking) -
     assert f"Nearest: {greased} (2026-03-02 09:00)" in told.answer
 
 
-def test_a_question_of_two_parts_is_told_once_what_was_searched(
-    logbook: Asking,
-) -> None:
+def test_a_question_of_two_parts_is_told_once_what_was_searched(logbook) -> None:
     told = logbook.answer_with_cards("turbine 8 vs turbine 9")
     assert told.answer is not None
     assert [one.count("Searched: every source.") for one in told.answer.split("\n\n")]
@@ -144,9 +142,7 @@ def test_what_was_written_then_is_an_answer_all_the_same(logbook: Asking) -> Non
     assert context_of(told)["status"] == "grounded"
 
 
-def test_a_source_that_is_pushed_to_has_no_time_outside_of_its_coverage(
-    logbook: Asking,
-) -> None:
+def test_a_source_that_is_pushed_to_has_no_time_outside_of_its_coverage(logbook):
     complete(logbook, BEGIN + timedelta(days=30))
     logbook.write(
         EntryDraft("api", "1", "Turbine 6 of the cold box hums.", entry_time=BEGIN)

@@ -23,9 +23,7 @@ def draft(name: str, text: str, hours: int, **more: str) -> EntryDraft:
 
 
 @pytest.mark.requirement("S4-29")
-def test_a_reply_without_a_word_of_the_question_tells_the_cause(
-    asking: Asking,
-) -> None:
+def test_a_reply_without_a_word_of_the_question_tells_the_cause(asking) -> None:
     asking.write(
         draft("OPS-1", "Gate valve 8 closed with beam in the machine.", 0),
         draft("OPS-2", CAUSE, 5, reply_to="OPS-1"),
@@ -65,9 +63,7 @@ def test_only_the_threads_of_the_first_three_hits_are_read(asking: Asking) -> No
     assert read == {one.replace("OPS", "RE") for one in hits[:THREADS_READ]}
 
 
-def test_the_parts_of_a_question_share_the_characters_of_an_answer(
-    asking: Asking,
-) -> None:
+def test_the_parts_of_a_question_share_the_characters_of_an_answer(asking) -> None:
     tails = (
         "because the oil level had dropped below the lower mark of the glass",
         "and the vibration of its bearing had risen over several weeks by then",

@@ -186,9 +186,7 @@ def test_the_matrix_names_every_route_that_is_described(api: System):
 @pytest.mark.requirement("SEC1", "P10")
 @pytest.mark.parametrize("who", SCOPES)
 @pytest.mark.parametrize("route", ROUTES)
-def test_a_route_answers_whom_it_may(
-    api: System, tokens: dict[str, str], route: str, who: str
-):
+def test_a_route_answers_whom_it_may(api, tokens, route, who):
     needed, options, status = ROUTES[route]
     method, path = route.split(" ")
     path = re.sub(r"\{\w+\}", ABSENT, path)
@@ -282,9 +280,7 @@ def test_what_is_anothers_answers_like_what_is_absent(api: System, caller, tenan
 
 
 @pytest.mark.requirement("SEC2")
-def test_readers_close_an_entry_to_everybody_else_also_in_counts(
-    api: System, caller, tenant
-):
+def test_readers_close_an_entry_to_everybody_else_also_in_counts(api, caller, tenant):
     for name, readers in (("open", None), ("ours", ["tester"]), ("theirs", ["rf"])):
         body = {"text": name, "external_id": name, "readers": readers}
         assert caller.post("/v1/entries", json=body).status_code == 201
@@ -416,9 +412,7 @@ def test_this_machine_needs_no_key_unless_a_proxy_or_a_page_speaks_for_it(
         assert answer.json()["scopes"] == ["ingest", "read", "search"]
 
 
-def test_a_page_of_somebody_else_has_a_browser_here_send_no_file(
-    open_to_loopback: System,
-):
+def test_a_page_of_somebody_else_has_a_browser_here_send_no_file(open_to_loopback):
     """A form with a file is sent by browsers without asking first."""
     url = open_to_loopback.url
     with httpx2.Client(base_url=url, trust_env=False) as browser:

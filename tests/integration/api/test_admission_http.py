@@ -107,9 +107,7 @@ def row_of(system: System, job_id: str) -> tuple[datetime, datetime]:
     return found
 
 
-def test_what_a_search_waits_for_a_place_is_of_its_own_time(
-    make_system: Callable[..., System],
-) -> None:
+def test_what_a_search_waits_for_a_place_is_of_its_own_time(make_system) -> None:
     system = with_api(
         make_system,
         LOGCHORD_MAX_CONCURRENT_SEARCHES="1",
@@ -126,9 +124,7 @@ def test_what_a_search_waits_for_a_place_is_of_its_own_time(
     assert abs(deadline - created - timedelta(seconds=5)) < timedelta(milliseconds=50)
 
 
-def test_who_could_not_be_done_in_time_is_told_so_at_once(
-    make_system: Callable[..., System],
-) -> None:
+def test_who_could_not_be_done_in_time_is_told_so_at_once(make_system) -> None:
     places = 6
     system = with_api(
         make_system,
@@ -153,9 +149,7 @@ def test_who_could_not_be_done_in_time_is_told_so_at_once(
     assert took < 1.25
 
 
-def test_the_time_of_whoever_sends_slowly_is_none_of_the_search(
-    make_system: Callable[..., System],
-) -> None:
+def test_the_time_of_whoever_sends_slowly_is_none_of_the_search(make_system) -> None:
     system = with_api(make_system)
     asked = {"query": "beam dump", "mode": "hybrid", "wait_ms": 0, "deadline_ms": 500}
     text = json.dumps(asked).encode()

@@ -2,16 +2,13 @@
 
 from typing import Any
 
-import httpx2
 import pytest
 
 SHOWN = 500
 
 
 @pytest.mark.requirement("P11")
-def test_a_listing_cuts_texts_and_says_so_and_one_entry_is_whole(
-    caller: httpx2.Client,
-) -> None:
+def test_a_listing_cuts_texts_and_says_so_and_one_entry_is_whole(caller) -> None:
     texts = ["x" * SHOWN, "\U0001f600" * SHOWN + "tail", "short"]
     pushed = [
         caller.post("/v1/entries", json={"text": text}).json()["entry_id"]
@@ -27,9 +24,7 @@ def test_a_listing_cuts_texts_and_says_so_and_one_entry_is_whole(
 
 @pytest.mark.requirement("U35")
 @pytest.mark.parametrize("by", ["id", "permalink", "thread", "thread_id", "changes"])
-def test_whatever_tells_entries_takes_how_much_of_them(
-    caller: httpx2.Client, by: str
-) -> None:
+def test_whatever_tells_entries_takes_how_much_of_them(caller, by) -> None:
     text = "the first words " * SHOWN
     entry = {"source": "api", "external_id": "L-1", "text": text}
     entry_id = caller.post("/v1/entries", json=entry).json()["entry_id"]

@@ -1,15 +1,12 @@
 """What `POST /v1/classify` tells an orchestrator of the questions of the reference."""
 
-import httpx2
 import pytest
 
 from tests.support.classified_questions import GOLDEN
 
 
 @pytest.mark.parametrize(("text", "matches"), GOLDEN)
-def test_a_planner_is_told_what_to_do_with_a_question(
-    caller: httpx2.Client, text: str, *, matches: bool
-):
+def test_a_planner_is_told_what_to_do_with_a_question(caller, text, *, matches):
     answer = caller.post("/v1/classify", json={"query": text})
     assert answer.status_code == 200, answer.text
     told = answer.json()

@@ -56,9 +56,7 @@ def matching(client: httpx2.Client, query: str) -> set[str]:
 @pytest.mark.requirement("S1-43")
 @pytest.mark.parametrize("query", [*WORDS, *NAMES])
 @pytest.mark.parametrize("method", ["keyword", "hybrid"])
-def test_what_matches_is_shown_by_default(
-    sampled: httpx2.Client, method: str, query: str
-) -> None:
+def test_what_matches_is_shown_by_default(sampled, method, query) -> None:
     wanted = matching(sampled, query)
     found = shown(sampled, query, method=method, limit=100)
     assert wanted & set(found)
@@ -70,9 +68,7 @@ def test_what_matches_is_shown_by_default(
 
 @pytest.mark.requirement("U18")
 @pytest.mark.parametrize("query", NAMES)
-def test_a_name_is_shown_whatever_a_caller_wants_of_a_score(
-    sampled: httpx2.Client, query: str
-) -> None:
+def test_a_name_is_shown_whatever_a_caller_wants_of_a_score(sampled, query) -> None:
     wanted = matching(sampled, query)
     asked = {"query": query, "mode": "hybrid", "limit": 100}
     answer = sampled.post("/v1/search/query", json={**asked, "min_relevance_score": 1})
@@ -92,9 +88,7 @@ def test_a_name_is_shown_whatever_a_caller_wants_of_a_score(
     ],
     ids=["negation", "field", "by time"],
 )
-def test_a_list_heeds_the_least_score_too(
-    sampled: httpx2.Client, asked: dict[str, Any]
-) -> None:
+def test_a_list_heeds_the_least_score_too(sampled, asked) -> None:
     body = {**asked, "limit": 100, "min_relevance_score": 1}
     told = sampled.post("/v1/search/query", json=body).json()
     assert len(told["results"]) > 20

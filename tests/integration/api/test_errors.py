@@ -57,9 +57,7 @@ def check_shape(answer: httpx2.Response, *, told: frozenset[str] = ALONE) -> Non
 
 @pytest.mark.parametrize("wrong", WRONG)
 @pytest.mark.parametrize(("method", "path"), OPERATIONS)
-def test_every_error_of_every_route_has_the_one_shape(
-    caller: httpx2.Client, method: str, path: str, wrong: str
-):
+def test_every_error_of_every_route_has_the_one_shape(caller, method, path, wrong):
     options = dict(WRONG[wrong])
     headers = {"X-Request-ID": REQUEST_ID, **options.pop("headers", {})}
 
@@ -204,9 +202,7 @@ def broken(make_api: Callable[..., System]) -> System:
 
 
 @pytest.mark.requirement("SEC14", "C17")
-def test_no_secret_gets_into_an_answer_or_a_log_when_every_backend_is_away(
-    broken: System,
-):
+def test_no_secret_gets_into_an_answer_or_a_log_when_every_backend_is_away(broken):
     token = f"lk_{secrets.token_hex(6)}_{secrets.token_urlsafe(32)}"
     with broken.client(token) as client:
 

@@ -9,7 +9,6 @@ from typing import Any
 import httpx2
 import pytest
 
-from tests.support.fixtures.system import System
 from tests.support.waiting import are_worked_on, until
 
 QUERY = "/v1/search/query"
@@ -89,9 +88,7 @@ def test_a_search_by_time_pages_through_all_that_match_and_not_only_a_window(
 
 
 @pytest.mark.parametrize("sort", ["newest", "oldest"])
-def test_a_page_by_time_longer_than_the_window_leaves_nothing_out(
-    logbook: httpx2.Client, sort: str
-) -> None:
+def test_a_page_by_time_longer_than_the_window_leaves_nothing_out(logbook, sort):
     body = {"query": "klystron", "sort": sort}
     where = logbook.post(JOBS, json={**PATIENT, **body}).json()["links"]["self"]
     logbook.get(where, params={"wait_ms": 10_000})
@@ -100,9 +97,7 @@ def test_a_page_by_time_longer_than_the_window_leaves_nothing_out(
     assert page["next_cursor"] is None
 
 
-def test_a_page_by_time_shows_nothing_that_was_deleted_meanwhile(
-    logbook: httpx2.Client,
-) -> None:
+def test_a_page_by_time_shows_nothing_that_was_deleted_meanwhile(logbook) -> None:
     answer = asked_of(logbook, query="klystron", sort="oldest", limit=30)
     gone = asked_of(logbook, query="note 40", mode="keyword")["results"][0]
     assert logbook.delete(f"/v1/entries/{gone['entry_id']}").status_code < 300
@@ -111,9 +106,7 @@ def test_a_page_by_time_shows_nothing_that_was_deleted_meanwhile(
     assert names == {f"E-{n:02d}" for n in range(COUNT)} - {gone["external_id"]}
 
 
-def test_by_time_what_is_misspelt_is_found_on_every_page(
-    logbook: httpx2.Client,
-) -> None:
+def test_by_time_what_is_misspelt_is_found_on_every_page(logbook) -> None:
     answer = asked_of(logbook, query="klystrom", sort="newest", limit=40)
     assert [one["code"] for one in answer["diagnostics"]] == ["fuzzy_fallback"]
     (page,) = pages(logbook, answer)
@@ -126,9 +119,7 @@ def values(answer: dict[str, Any], name: str) -> dict[str, int]:
 
 @pytest.mark.requirement("U06")
 @pytest.mark.parametrize("mode", ["keyword", "semantic", "hybrid"])
-def test_facets_count_all_that_match_and_not_only_the_page(
-    logbook: httpx2.Client, mode: str
-) -> None:
+def test_facets_count_all_that_match_and_not_only_the_page(logbook, mode) -> None:
     asked = {"query": "klystron", "mode": mode, "limit": 5}
     answer = asked_of(logbook, **asked, facets=["tags", "author", "date"])
     assert values(answer, "tags") == {"rf": COUNT, "vacuum": 19}
@@ -145,9 +136,7 @@ def test_facets_count_all_that_match_and_not_only_the_page(
     assert alone["facets"] == {}
 
 
-def test_facets_of_a_job_are_counted_anew_when_it_is_read(
-    logbook: httpx2.Client,
-) -> None:
+def test_facets_of_a_job_are_counted_anew_when_it_is_read(logbook) -> None:
     body = {"query": "klystron", "mode": "keyword", "facets": ["tags"]}
     accepted = logbook.post(JOBS, json={**PATIENT, **body}).json()
     where = accepted["links"]["self"]
@@ -179,9 +168,7 @@ def test_a_search_whose_facets_failed_is_partial_and_one_of_facets_alone_failed(
 
 
 @pytest.mark.requirement("I14")
-def test_an_exhaustive_search_counts_all_and_says_whether_it_has(
-    logbook: httpx2.Client,
-) -> None:
+def test_an_exhaustive_search_counts_all_and_says_whether_it_has(logbook) -> None:
     answer = asked_of(logbook, query="klystron", exhaustive=True, limit=10)
     assert answer["total_candidates"] == {"lower_bound": COUNT, "exact": True}
     assert (answer["complete"], answer["method_used"]) == (True, "keyword")
@@ -207,9 +194,7 @@ def exported(client: httpx2.Client, form: str, **body: Any) -> str:
 
 @pytest.mark.requirement("I14")
 @pytest.mark.parametrize("sort", ["newest", "oldest"])
-def test_a_file_of_lines_holds_all_that_match_and_says_so_last(
-    logbook: httpx2.Client, sort: str
-) -> None:
+def test_a_file_of_lines_holds_all_that_match_and_says_so_last(logbook, sort) -> None:
     text = exported(logbook, "jsonl", query="klystron -note", sort=sort)
     assert json.loads(text) == {"complete": True, "rows": 0}
     text = exported(logbook, "jsonl", query="klystron", sort=sort)
@@ -238,9 +223,7 @@ def test_a_spreadsheet_runs_nothing_of_a_file(admin: httpx2.Client) -> None:
 
 
 @pytest.mark.requirement("P10", "SEC2")
-def test_a_file_and_a_count_hold_nothing_of_anothers(
-    running: System, tenant: str
-) -> None:
+def test_a_file_and_a_count_hold_nothing_of_anothers(running, tenant) -> None:
     everybody = {"text": "klystron open", "external_id": "open"}
     closed = [
         {"text": "klystron closed", "external_id": "closed", "readers": ["x"]},
@@ -273,9 +256,7 @@ def test_a_file_and_a_count_hold_nothing_of_anothers(
                     assert sum(one["count"] for one in buckets) == 1
 
 
-def test_the_window_of_a_job_is_a_file_of_lines_of_cells_or_to_be_read(
-    logbook: httpx2.Client,
-) -> None:
+def test_the_window_of_a_job_is_a_file_of_lines_of_cells_or_to_be_read(logbook) -> None:
     body = {"query": "klystron note", "mode": "keyword", "limit": 20}
     accepted = logbook.post(JOBS, json={**PATIENT, **body}).json()
     where = accepted["links"]["self"]
@@ -319,9 +300,7 @@ def test_the_window_of_a_job_is_a_file_of_lines_of_cells_or_to_be_read(
         {"query": "x", "exhaustive": True, "deadline_ms": 500},
     ],
 )
-def test_a_file_of_less_than_all_is_refused(
-    client: httpx2.Client, body: dict[str, Any]
-) -> None:
+def test_a_file_of_less_than_all_is_refused(client, body) -> None:
     answer = client.post("/v1/search/export", json=body)
     assert (answer.status_code, answer.json()["error"]["code"]) == (
         422,
@@ -329,9 +308,7 @@ def test_a_file_of_less_than_all_is_refused(
     )
 
 
-def test_a_file_that_nobody_takes_to_its_end_leaves_its_place_to_others(
-    logbook: httpx2.Client,
-) -> None:
+def test_a_file_that_nobody_takes_to_its_end_leaves_its_place_to_others(logbook):
     body = {"query": "klystron", "exhaustive": True}
     for _ in range(4):
         with logbook.stream("POST", "/v1/search/export", json=body) as answer:

@@ -58,9 +58,7 @@ def filled(api: System, tenant: str) -> str:
 
 
 @pytest.mark.requirement("I14")
-def test_fifty_thousand_entries_are_written_in_constant_memory(
-    api: System, filled: str, caller: httpx2.Client
-) -> None:
+def test_fifty_thousand_entries_are_written_in_constant_memory(api, filled, caller):
     process = psutil.Process(api.processes["api"].pid)
     # What the first one needs for ever is no growth.
     first = caller.post(PATH, json={**BODY, "query": "nothing"})
@@ -87,9 +85,7 @@ def assert_refused(answer: httpx2.Response) -> None:
 
 
 @pytest.mark.requirement("I14")
-def test_who_reads_slowly_or_goes_away_holds_nothing_back(
-    api: System, tenant: str, filled: str, caller: httpx2.Client
-) -> None:
+def test_who_reads_slowly_or_goes_away_holds_nothing_back(api, tenant, filled, caller):
     def states() -> list[str]:
         with psycopg.connect(api.database, autocommit=True) as conn:
             found = conn.execute(
@@ -140,9 +136,7 @@ def test_a_batch_is_weighed_with_the_metadata_that_its_rows_carry(
 
 
 @pytest.mark.parametrize("version", ["2.3", "2.4"])
-def test_a_file_that_is_not_taken_gives_its_place_back(
-    database: str, version: str
-) -> None:
+def test_a_file_that_is_not_taken_gives_its_place_back(database, version) -> None:
     plan = make_plan(
         SearchQuery("", exhaustive=True), Scope("default", "anna"), PlanLimits()
     )

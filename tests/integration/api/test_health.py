@@ -3,7 +3,7 @@
 import re
 import socket
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import httpx2
@@ -90,9 +90,7 @@ def deaf() -> Iterator[int]:
 
 
 @pytest.mark.requirement("S1-57", "S1-114", "S1-115")
-def test_probes_of_backends_that_hang_end_in_time_and_do_not_pile_up(
-    make_system: Callable[..., System], deaf: int
-):
+def test_probes_of_backends_that_hang_end_in_time_and_do_not_pile_up(make_system, deaf):
     system = make_system(
         opensearch=f"http://127.0.0.1:{deaf}",
         database=f"postgresql://u:p@127.0.0.1:{deaf}/x",
@@ -126,9 +124,7 @@ def test_probes_of_backends_that_hang_end_in_time_and_do_not_pile_up(
     system.stop("api")
 
 
-def test_who_asks_postgres_at_a_time_shares_a_login_that_ends_with_the_last(
-    database: str,
-):
+def test_who_asks_postgres_at_a_time_shares_a_login_that_ends_with_the_last(database):
     login = SharedLogin(database)
 
     with login.lend() as first:

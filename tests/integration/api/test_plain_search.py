@@ -63,9 +63,7 @@ def ask(client: httpx2.Client, **body: Any) -> dict[str, Any]:
     return found
 
 
-def test_what_is_no_filter_is_a_key_of_the_metadata_if_entries_have_it(
-    logbook: httpx2.Client,
-) -> None:
+def test_what_is_no_filter_is_a_key_of_the_metadata_if_entries_have_it(logbook) -> None:
     def found(**filters: Any) -> list[str]:
         asked = {"query": "arc cavity", "method": "keyword", "filters": filters}
         body = ask(logbook, **asked)
@@ -79,9 +77,7 @@ def test_what_is_no_filter_is_a_key_of_the_metadata_if_entries_have_it(
     ]
 
 
-def test_a_key_that_only_hidden_entries_have_is_no_filter(
-    logbook: httpx2.Client,
-) -> None:
+def test_a_key_that_only_hidden_entries_have_is_no_filter(logbook) -> None:
     hidden: dict[str, Any] = {
         "source": "api",
         "external_id": "OPS-80",
@@ -98,9 +94,7 @@ def test_a_key_that_only_hidden_entries_have_is_no_filter(
 
 
 @pytest.mark.requirement("S1-45", "S1-46", "S1-55")
-def test_the_answer_has_exactly_its_keys_in_their_order(
-    logbook: httpx2.Client, tenant: str
-) -> None:
+def test_the_answer_has_exactly_its_keys_in_their_order(logbook, tenant) -> None:
     body = ask(logbook, query="rf cavity trip")
     assert list(body) == KEYS
     assert [list(hit) for hit in body["results"]] == [HIT_KEYS] * len(body["results"])
@@ -136,9 +130,7 @@ def test_a_search_by_meaning(logbook: httpx2.Client) -> None:
 
 
 @pytest.mark.requirement("S1-104", "S1-49", "S1-38")
-def test_a_hybrid_search_keeps_what_scores_enough_in_descending_order(
-    logbook: httpx2.Client,
-) -> None:
+def test_a_hybrid_search_keeps_what_scores_enough_in_descending_order(logbook) -> None:
     asked = {"query": "arc detector rf cavity 2", "method": "hybrid", "limit": 10}
     every = ask(logbook, **asked)["results"]
     body = ask(logbook, **asked, min_relevance_score=0.6)
@@ -172,9 +164,7 @@ def test_the_synthesis_cites_the_results_by_their_place(logbook: httpx2.Client) 
 
 
 @pytest.mark.requirement("S1-58", "C14")
-def test_a_category_is_compared_and_a_date_is_a_beginning(
-    logbook: httpx2.Client,
-) -> None:
+def test_a_category_is_compared_and_a_date_is_a_beginning(logbook) -> None:
     asked = {"query": "cavity arc water"}
     given = {"category": "rf", "date_from": "2026-03-03"}
 
@@ -189,9 +179,7 @@ def test_a_category_is_compared_and_a_date_is_a_beginning(
 
 
 @pytest.mark.requirement("S1-27", "S1-50", "S1-53")
-def test_of_more_than_are_wanted_so_many_are_given_and_five_are_read(
-    admin: httpx2.Client,
-) -> None:
+def test_of_more_than_are_wanted_so_many_are_given_and_five_are_read(admin) -> None:
     entries = [
         {"source": "api", "external_id": f"K-{n}", "text": f"Klystron {n} is off."}
         for n in range(12)
@@ -281,9 +269,7 @@ def test_a_degraded_answer_says_so_in_its_headers(logbook: httpx2.Client) -> Non
     ],
     ids=str,
 )
-def test_what_cannot_be_asked_is_422_in_both_forms(
-    client: httpx2.Client, body: dict[str, Any]
-) -> None:
+def test_what_cannot_be_asked_is_422_in_both_forms(client, body) -> None:
     answer = client.post("/search", json=body)
     assert answer.status_code == 422
     told = answer.json()
@@ -294,9 +280,7 @@ def test_what_cannot_be_asked_is_422_in_both_forms(
 
 
 @pytest.mark.requirement("S1-56")
-def test_a_search_whose_every_branch_failed_speaks_in_both_forms(
-    logbook: httpx2.Client,
-) -> None:
+def test_a_search_whose_every_branch_failed_speaks_in_both_forms(logbook) -> None:
     answer = logbook.post(
         "/search",
         json={"query": "x"},
@@ -313,9 +297,7 @@ def test_another_route_speaks_in_one_form(client: httpx2.Client) -> None:
 
 
 @pytest.mark.requirement("P10")
-def test_it_shows_nothing_of_another_facility(
-    logbook: httpx2.Client, running: System
-) -> None:
+def test_it_shows_nothing_of_another_facility(logbook, running) -> None:
     with running.client(running.key(tenant="stranger")) as stranger:
         body = ask(stranger, query="arc cavity")
     assert body["results"] == []

@@ -1,7 +1,6 @@
 """Saved searches over REST, the command line and the page: one's own alone."""
 
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import httpx2
@@ -36,9 +35,7 @@ def good(answer: httpx2.Response, status: int = 200) -> Any:
 
 
 @pytest.mark.requirement("I08")
-def test_a_saved_search_is_its_owners_alone(
-    caller: httpx2.Client, colleague: httpx2.Client
-) -> None:
+def test_a_saved_search_is_its_owners_alone(caller, colleague) -> None:
     made = caller.post(PATH, json=body())
     one = good(made, 201)
     where = f"{PATH}/{one['id']}"
@@ -110,9 +107,7 @@ def test_a_list_goes_on_behind_its_cursor(caller: httpx2.Client) -> None:
         (body(name=""), "name"),
     ],
 )
-def test_what_nobody_could_be_told_by_is_refused_by_name(
-    caller: httpx2.Client, given: dict[str, Any], field: str
-) -> None:
+def test_what_nobody_could_be_told_by_is_refused_by_name(caller, given, field) -> None:
     answer = caller.post(PATH, json=given)
 
     assert answer.status_code == 422
@@ -128,9 +123,7 @@ def test_a_webhook_is_of_a_host_that_an_admin_named(hooked: System) -> None:
     assert len(one["alert"]["signing_secret"]) == 64
 
 
-def test_the_command_line_adds_lists_and_removes(
-    api: System, tenant: str, tmp_path: Path
-) -> None:
+def test_the_command_line_adds_lists_and_removes(api, tenant, tmp_path) -> None:
     logchord = typist(api, tmp_path, api.key(tenant=tenant))
 
     added = logchord("saved", "add", "RF trips", "cavity", "--words-only")
@@ -144,9 +137,7 @@ def test_the_command_line_adds_lists_and_removes(
     assert "You have none" in logchord("saved", "list").stderr
 
 
-def test_the_page_adds_one_from_a_search_and_removes_it(
-    api: System, tenant: str
-) -> None:
+def test_the_page_adds_one_from_a_search_and_removes_it(api, tenant) -> None:
     key = api.key(tenant=tenant)
     with httpx2.Client(base_url=api.url, headers=HTML) as browser:
         origin = {"origin": str(browser.base_url)}

@@ -92,9 +92,7 @@ def test_options_of_a_search_leave_out_what_they_say(logchord: Run) -> None:
 
 
 @pytest.mark.usefixtures("logbook")
-def test_hits_are_written_as_a_list_to_read_each_with_its_citation(
-    logchord: Run,
-) -> None:
+def test_hits_are_written_as_a_list_to_read_each_with_its_citation(logchord) -> None:
     written = logchord("search", "--mode", "keyword", "HCM03", "--export", "md")
     assert written.returncode == 0, written.stderr
     assert written.stdout == (
@@ -110,9 +108,7 @@ def test_hits_are_written_as_a_list_to_read_each_with_its_citation(
 
 
 @pytest.mark.usefixtures("logbook")
-def test_a_search_that_lacks_a_part_ends_with_six_where_that_is_asked_for(
-    faulty: Faulty,
-) -> None:
+def test_a_search_that_lacks_a_part_ends_with_six_where_that_is_asked_for(faulty):
     said = ("--mode", "hybrid", "HCM03")
     for more in ((), ("--export", "md")):
         codes = [

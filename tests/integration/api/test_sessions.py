@@ -93,9 +93,7 @@ def test_a_session_is_forgotten_after_a_quarter_of_an_hour_of_silence(
 
 
 @pytest.mark.requirement("S4-12", "S4-81")
-def test_a_session_is_its_callers_alone_and_redis_forgets_it(
-    on_valkey: Settings,
-) -> None:
+def test_a_session_is_its_callers_alone_and_redis_forgets_it(on_valkey) -> None:
     async def story() -> tuple[list[list[str]], int]:
         client, name = patient(on_valkey), str(uuid7())
         asked = made(client, Clock())
@@ -123,9 +121,7 @@ def test_a_session_is_its_callers_alone_and_redis_forgets_it(
     assert 0 < left <= 900
 
 
-def test_so_many_questions_are_kept_and_none_that_is_only_looked_at(
-    on_valkey: Settings,
-) -> None:
+def test_so_many_questions_are_kept_and_none_that_is_only_looked_at(on_valkey) -> None:
     async def story() -> tuple[list[str], int]:
         client, name = patient(on_valkey), str(uuid7())
         asked = made(client, Clock())
@@ -144,9 +140,7 @@ def test_so_many_questions_are_kept_and_none_that_is_only_looked_at(
 
 
 @pytest.mark.requirement("S4-81")
-def test_without_redis_a_question_loses_a_preference_and_says_so(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_without_redis_a_question_loses_a_preference_and_says_so(monkeypatch) -> None:
     with socket.socket() as nobody:
         nobody.bind(("127.0.0.1", 0))
         url = f"redis://127.0.0.1:{nobody.getsockname()[1]}/0"
@@ -202,9 +196,7 @@ def factors(body: dict[str, Any]) -> dict[str, float]:
 
 
 @pytest.mark.requirement("S4-06", "S4-11", "S4-12", "S4-22")
-def test_pages_and_sessions_put_hits_first_and_hide_none(
-    logbook: httpx2.Client,
-) -> None:
+def test_pages_and_sessions_put_hits_first_and_hide_none(logbook) -> None:
     plain = asked(logbook, "power supply warm")
     assert factors(plain) == {}
     assert "session" not in plain["plan"]["context_boosts"]

@@ -68,9 +68,7 @@ def test_openapi_has_the_contracts_of_both_prefixes(api: System) -> None:
 
 
 @pytest.mark.requirement("S4-74", "S4-75", "S4-60", "S4-64", "S4-35", "C36")
-def test_the_other_prefix_answers_the_same_in_camel_case(
-    logbook: httpx2.Client,
-) -> None:
+def test_the_other_prefix_answers_the_same_in_camel_case(logbook) -> None:
     asked = {"query": "Why did GV08 close?", "mode": "hybrid"}
     ours = ok(logbook.post(f"{OURS}/query", json=asked))
     theirs = ok(
@@ -112,9 +110,7 @@ def test_the_other_prefix_answers_the_same_in_camel_case(
 
 
 @pytest.mark.requirement("S4-61", "S4-72", "S4-73", "S4-77")
-def test_what_is_offered_is_evaluated_and_nothing_recorded(
-    logbook: httpx2.Client, running: System, tenant: str
-) -> None:
+def test_what_is_offered_is_evaluated_and_nothing_recorded(logbook, running, tenant):
     asked = {"queries": [QUERY, "zebra", "gate valve 8 exploded"]}
     told = ok(logbook.post(f"{OURS}/suggestions/evaluate", json=asked))
     assert [(one["viable"], one["viability_state"]) for one in told["items"]] == [
@@ -147,9 +143,7 @@ def test_what_is_offered_is_evaluated_and_nothing_recorded(
 
 
 @pytest.mark.requirement("S4-72")
-def test_where_nothing_was_written_no_question_has_an_answer(
-    client: httpx2.Client,
-) -> None:
+def test_where_nothing_was_written_no_question_has_an_answer(client) -> None:
     asked = {"queries": [QUERY, "zebra"]}
     told = ok(client.post(f"{OURS}/suggestions/evaluate", json=asked))["items"]
     assert [one["viability_state"] for one in told] == ["corpus_unready"] * 2
@@ -157,9 +151,7 @@ def test_where_nothing_was_written_no_question_has_an_answer(
 
 
 @pytest.mark.requirement("S4-43", "S4-44", "S4-57")
-def test_an_answer_is_noted_without_its_text(
-    logbook: httpx2.Client, running: System, tenant: str
-) -> None:
+def test_an_answer_is_noted_without_its_text(logbook, running, tenant) -> None:
     session = {"session_id": "s-1"}
     ok(logbook.post(f"{OURS}/query", json={"query": "zebrafish?", **session}))
     ok(logbook.post(f"{OURS}/query", json={"query": QUERY, **session}))
@@ -182,9 +174,7 @@ def test_an_answer_is_noted_without_its_text(
 
 
 @pytest.mark.requirement("S4-57")
-def test_an_answer_does_not_wait_for_a_table_that_is_locked(
-    logbook: httpx2.Client, running: System
-) -> None:
+def test_an_answer_does_not_wait_for_a_table_that_is_locked(logbook, running) -> None:
     with psycopg.connect(running.database) as conn:
         conn.execute("LOCK TABLE search_event IN ACCESS EXCLUSIVE MODE")
         told = ok(logbook.post(f"{OURS}/query", json={"query": QUERY}))
@@ -194,9 +184,7 @@ def test_an_answer_does_not_wait_for_a_table_that_is_locked(
 
 
 @pytest.mark.requirement("S4-41", "S4-43", "S4-46")
-def test_a_page_tells_of_events_and_feedback(
-    caller: httpx2.Client, operator: httpx2.Client, api: System, tenant: str
-) -> None:
+def test_a_page_tells_of_events_and_feedback(caller, operator, api, tenant) -> None:
     job = str(uuid4())
     event = {
         "type": "answer_frame",
@@ -272,9 +260,7 @@ def test_switched_off_nothing_is_kept(make_api, tenant: str) -> None:
 
 
 @pytest.mark.requirement("S4-40")
-def test_whoever_reads_results_alone_needs_nothing_of_what_is_beside_them(
-    logbook: httpx2.Client,
-) -> None:
+def test_whoever_reads_results_alone_needs_nothing_of_what_is_beside_them(logbook):
     plain = {"query": "Why did GV08 close?", "method": "keyword"}
     expected = ok(logbook.post("/search", json=plain))
     asked = {"query": plain["query"], "mode": "keyword"}

@@ -102,9 +102,7 @@ JUNK: dict[str, bytes] = {
 
 @pytest.mark.requirement("B18", "P9")
 @pytest.mark.parametrize("name", JUNK)
-def test_what_is_no_request_is_refused_or_dropped_within_its_time(
-    brief: System, name: str
-):
+def test_what_is_no_request_is_refused_or_dropped_within_its_time(brief, name):
     sent = JUNK[name]
     process = psutil.Process(brief.processes["api"].pid)
     before = process.memory_info().rss
@@ -131,9 +129,7 @@ def test_headers_behind_a_body_are_read_only_so_far(brief: System, odd: bytes):
 
 
 @pytest.mark.requirement("B18")
-def test_headers_without_end_put_nothing_into_another_answer(
-    brief: System, reader: httpx2.Client
-):
+def test_headers_without_end_put_nothing_into_another_answer(brief, reader):
     key = reader.headers["Authorization"].encode()
     after = reader.get("/v1/changes").json()["next_after"].encode()
     asked = b"GET /v1/changes?wait_ms=9000&after=" + after + b" HTTP/1.1\r\nHost: x\r\n"
@@ -148,9 +144,7 @@ def test_headers_without_end_put_nothing_into_another_answer(
 
 
 @pytest.mark.requirement("B18")
-def test_a_request_hidden_in_another_is_not_carried_out(
-    brief: System, reader: httpx2.Client
-):
+def test_a_request_hidden_in_another_is_not_carried_out(brief, reader):
     key = reader.headers["Authorization"].encode()
     for head in (b"Content-Length: 4\r\n", b""):
         hidden = POST + b"Authorization: " + key + b"\r\nContent-Length: 19\r\n\r\n"
@@ -167,9 +161,7 @@ def test_a_request_hidden_in_another_is_not_carried_out(
 
 
 @pytest.mark.requirement("B18")
-def test_options_and_trace_are_refused_on_every_route_and_head_without_get(
-    reader: httpx2.Client,
-):
+def test_options_and_trace_are_refused_on_every_route_and_head_without_get(reader):
     for path, known in reader.get("/openapi.json").json()["paths"].items():
         address = re.sub(r"\{\w+\}", str(UUID(int=0)), path)
         for method in ("HEAD", "OPTIONS", "TRACE"):
@@ -207,9 +199,7 @@ def room() -> Iterator[None]:
 @pytest.mark.alone
 @pytest.mark.requirement("B18")
 @pytest.mark.usefixtures("room")
-def test_a_thousand_connections_that_ask_nothing_cost_nobody_else_anything(
-    make_system: Callable[..., System],
-):
+def test_a_thousand_connections_that_ask_nothing_cost_nobody_else_anything(make_system):
     # Long enough that none is cut while it is measured, however slow the machine.
     system = make_system(LOGCHORD_API__HEAD_SECONDS="300")
     system.start("api")

@@ -148,9 +148,7 @@ def test_a_broker_that_is_away_is_nothing_to_a_service_of_this_process(
     assert len(asyncio.run(ask()).results) == 2
 
 
-def test_a_service_closed_within_a_search_says_so_and_takes_no_other(
-    database: str, logbook: Asking
-):
+def test_a_service_closed_within_a_search_says_so_and_takes_no_other(database, logbook):
     settings = settings_of(database)
 
     async def both() -> None:
@@ -173,9 +171,7 @@ def test_a_service_closed_within_a_search_says_so_and_takes_no_other(
     asyncio.run(asyncio.wait_for(both(), 60))
 
 
-def test_a_time_range_bounds_a_search_and_a_wrong_field_is_refused(
-    own_service: SearchService,
-):
+def test_a_time_range_bounds_a_search_and_a_wrong_field_is_refused(own_service):
     async def ask(**fields: Any) -> Any:
         return await own_service.search(query="RF cavity", mode="keyword", **fields)
 
@@ -191,9 +187,7 @@ def test_a_time_range_bounds_a_search_and_a_wrong_field_is_refused(
 
 @pytest.mark.requirement("S2-02", "S2-09", "S2-10", "S2-12", "S2-13", "S2-20")
 @pytest.mark.parametrize("timed", [True, False])
-def test_a_scripted_planner_has_a_question_answered(
-    own_service: SearchService, *, timed: bool
-):
+def test_a_scripted_planner_has_a_question_answered(own_service, *, timed):
     state = OrchestratorState()
     if timed:
         january = TimeRangeContext("2026-01-01", "2026-01-31")

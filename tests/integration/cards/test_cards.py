@@ -49,9 +49,7 @@ def lines(card: Card) -> dict[str, str]:
     return {one.kind: one.text for one in reversed(card.lines)}
 
 
-def test_a_device_card_says_when_it_tripped_last_and_that_it_is_fixed(
-    asking: Asking,
-) -> None:
+def test_a_device_card_says_when_it_tripped_last_and_that_it_is_fixed(asking) -> None:
     ids = asking.write(
         draft("OPS-1", "Tripped on arc, reset at once.", title="HCM03 tripped"),
         draft("OPS-2", "HCM03 tripped on overtemperature. Beam lost.", 50),
@@ -102,9 +100,7 @@ def test_spellings_of_a_device_are_one_card_with_its_aliases(asking: Asking) -> 
     assert len(card.entry_ids) == 3
 
 
-def test_a_card_needs_the_question_or_forty_per_cent_of_the_best(
-    asking: Asking,
-) -> None:
+def test_a_card_needs_the_question_or_forty_per_cent_of_the_best(asking) -> None:
     asking.write(
         *(draft(f"q{n}", f"QF{n} vacuum leak", n) for n in range(1, 7)),
         *(draft(f"h{n}", "HCM03 vacuum leak", 10 + n) for n in range(4)),
@@ -119,9 +115,7 @@ def test_a_card_needs_the_question_or_forty_per_cent_of_the_best(
 
 
 @pytest.mark.requirement("S4-28")
-def test_a_card_names_twenty_entries_at_most_and_counts_them_all(
-    asking: Asking,
-) -> None:
+def test_a_card_names_twenty_entries_at_most_and_counts_them_all(asking) -> None:
     asking.write(*(draft(f"n{n}", "HCM03 drifts", 24 * n) for n in range(45)))
     card = cards(asking, "HCM03", limit=2)["entity:device:hcm3"]
     assert len(card.entry_ids) == 20
@@ -131,9 +125,7 @@ def test_a_card_names_twenty_entries_at_most_and_counts_them_all(
     assert card.per_month == pytest.approx(45 / (44 / 30.4375), abs=0.01)
 
 
-def test_a_thread_card_has_its_steps_in_order_with_their_durations(
-    asking: Asking,
-) -> None:
+def test_a_thread_card_has_its_steps_in_order_with_their_durations(asking) -> None:
     asking.write(
         draft("T-1", "Gate valve closed: vacuum interlock tripped.", title="Beam lost"),
         draft("T-2", "The cause was a leaking O ring.", 2, reply_to="T-1"),

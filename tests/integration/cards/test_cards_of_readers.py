@@ -11,7 +11,6 @@ from shared.cards import make_cards
 from shared.entries.draft import EntryDraft
 from shared.search.response.end_search import Beside, end_search
 from tests.support.ended_searches import job_of
-from tests.support.fixtures.asking import Asking
 
 BEGIN = datetime(2026, 3, 2, 6, tzinfo=UTC)
 READERS: tuple[tuple[str, ...] | None, ...] = (
@@ -47,9 +46,7 @@ def may_see(caller: Scope, tenant: str, one: EntryDraft) -> bool:
 
 
 @pytest.mark.requirement("S4-04", "S4-28")
-def test_no_card_shows_or_counts_an_entry_of_another_reader(
-    asking: Asking, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_card_shows_or_counts_an_entry_of_another_reader(asking, monkeypatch):
     # What they cost is another test's: here each must be made to be looked at.
     monkeypatch.setattr(make_cards, "MOST_MS", 10_000)
     written: dict[str, tuple[str, EntryDraft]] = {}

@@ -58,9 +58,7 @@ def test_sources_are_numbered_as_the_sentences_cite_them(logbook: Asking) -> Non
     ]
 
 
-def test_what_no_entry_has_is_told_as_unknown(
-    logbook: Asking, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_no_entry_has_is_told_as_unknown(logbook, capsys) -> None:
     answer = logbook.answer_with_cards("Why did turbine 2 quench?")
     body = json.loads(json.dumps(answer.to_json()))
     ask.tell_answer(output.Output(), body)
@@ -69,9 +67,7 @@ def test_what_no_entry_has_is_told_as_unknown(
     assert unknown.split(maxsplit=1)[1] == "no entry that was found says: quench"
 
 
-def test_why_no_model_words_an_answer_is_told(
-    logbook: Asking, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_why_no_model_words_an_answer_is_told(logbook, capsys) -> None:
     answer = logbook.answer_with_cards("Why did turbine 2 stop?")
     body = json.loads(json.dumps(answer.to_json()))
     cut = {"level": "warning", "message": "No model words this answer (cut)."}
@@ -79,9 +75,7 @@ def test_why_no_model_words_an_answer_is_told(
     assert "warning: No model words this answer (cut).\n" in capsys.readouterr().err
 
 
-def test_of_a_time_without_entries_the_hits_of_other_times_are_told(
-    asking: Asking, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_of_a_time_without_entries_the_hits_of_other_times_are_told(asking, capsys):
     asking.write(draft("far", 30, "klystron tripped long ago"))
     ask.tell_answer(output.Output(), asked(asking, "klystron tripped in January"))
     shown = click.unstyle(capsys.readouterr().out)

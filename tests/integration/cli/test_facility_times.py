@@ -86,10 +86,7 @@ def type_before(tmp_path: Path) -> Callable[..., CompletedProcess[str]]:
     ],
 )
 def test_a_command_shows_times_as_the_facility_does_and_json_as_they_are(
-    words: tuple[str, ...],
-    body: dict[str, Any],
-    count: int,
-    type_before: Callable[..., CompletedProcess[str]],
+    words, body, count, type_before
 ):
     shown = type_before(body, *words)
     document = type_before(body, *words, "--json")

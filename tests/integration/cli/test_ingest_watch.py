@@ -64,9 +64,7 @@ def test_a_watch_goes_on_while_the_api_is_away_and_says_so(tmp_path: Path):
 
 
 @pytest.mark.parametrize("answer", AWAY)
-def test_whoever_does_not_watch_is_told_at_once(
-    answer: tuple[int, bytes] | None, tmp_path: Path
-):
+def test_whoever_does_not_watch_is_told_at_once(answer, tmp_path):
     ended, left = ingest_from([answer, NO_SOURCES], tmp_path)
 
     assert ended.returncode in {1, 5}

@@ -60,9 +60,7 @@ def test_a_degraded_source_of_any_tenant_is_named_with_its_problem(
     assert "was paused: moving house" in paused
 
 
-def test_what_is_not_here_of_a_source_is_named_with_its_reason(
-    settings: Settings, committing: Any
-) -> None:
+def test_what_is_not_here_of_a_source_is_named_with_its_reason(settings, committing):
     bad = MalformedEntryError("No time.", reason="time_missing")
     item = RawItem("7", b"x", "text/plain")
     rejected.store_rejected(committing, TENANT, "ring", [Rejected(item, bad)])
@@ -123,9 +121,7 @@ def test_what_is_not_here_of_a_source_is_named_with_its_reason(
     assert told(settings) == [("sources", "ok", "2 are configured")]
 
 
-def test_of_a_database_that_does_not_answer_no_source_is_called_well(
-    settings: Settings,
-) -> None:
+def test_of_a_database_that_does_not_answer_no_source_is_called_well(settings) -> None:
     away = {"database_url": "postgresql://nobody@127.0.0.1:1/none"}
     (only,) = told(Settings.model_validate({**away, "sources": settings.sources}))
     assert only[:2] == ("sources", "note")

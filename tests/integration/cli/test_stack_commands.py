@@ -87,9 +87,7 @@ def test_a_second_up_says_who_runs_already(up: Machine) -> None:
     assert "logchord down" in done.stderr
 
 
-def test_doctor_finds_every_precondition_met_and_measures_the_stack(
-    up: Machine,
-) -> None:
+def test_doctor_finds_every_precondition_met_and_measures_the_stack(up) -> None:
     done = up.run("doctor", "--json")
     found = json.loads(done.stdout)
     wrong = [check for check in found["checks"] if check["state"] == "failed"]
@@ -127,9 +125,7 @@ def test_nothing_listens_beyond_loopback(up: Machine) -> None:
 
 
 @pytest.mark.requirement("SEC15")
-def test_no_secret_stands_on_a_command_line_or_in_a_file_for_others(
-    up: Machine,
-) -> None:
+def test_no_secret_stands_on_a_command_line_or_in_a_file_for_others(up) -> None:
     run = up.home / "run"
     hidden = [*up.secrets().values(), (run / "cli_key").read_text(encoding="utf-8")]
     hidden.append(up.secrets()["flower_login"].partition(":")[2])
@@ -192,9 +188,7 @@ def test_a_server_that_dies_is_started_again(up: Machine) -> None:
     until(well, within_seconds=60, what="the broker")
 
 
-def test_logs_of_a_process_are_shown_and_an_unknown_name_is_not_found(
-    up: Machine,
-) -> None:
+def test_logs_of_a_process_are_shown_and_an_unknown_name_is_not_found(up) -> None:
     shown = up.run("logs", "upkeep")
     assert shown.returncode == 0
     assert up.run("logs", "postgres").stdout
@@ -262,9 +256,7 @@ def test_ctrl_c_while_it_starts_stops_everything(tmp_path: Path, reap: Reap) -> 
 
 
 @pytest.mark.parametrize("variable", ["LOGCHORD_PORT", "FLOWER_PORT"])
-def test_a_port_in_use_is_said_with_its_holder_and_the_way_out(
-    tmp_path: Path, variable: str
-) -> None:
+def test_a_port_in_use_is_said_with_its_holder_and_the_way_out(tmp_path, variable):
     one = machine(tmp_path)
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])

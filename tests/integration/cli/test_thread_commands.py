@@ -41,9 +41,7 @@ REPLY = {"external_id": "OPS/78", "text": "Arc detector, reset.", "reply_to": "O
 LAST = {"external_id": "OPS-79", "text": "Beam back.", "reply_to": "OPS/78"}
 
 
-def test_an_entry_is_shown_by_whatever_it_is_called(
-    logchord: Run, caller: httpx2.Client, tenant: str
-) -> None:
+def test_an_entry_is_shown_by_whatever_it_is_called(logchord, caller, tenant) -> None:
     push(caller, TRIP, REPLY)
     entry = caller.get("/e/api/OPS%2F78").json()
     names = (
@@ -59,9 +57,7 @@ def test_an_entry_is_shown_by_whatever_it_is_called(
         assert json.loads(ended.stdout)["entry_id"] == entry["entry_id"], name
 
 
-def test_what_is_not_there_or_not_one_alone_is_told_apart(
-    logchord: Run, caller: httpx2.Client
-) -> None:
+def test_what_is_not_there_or_not_one_alone_is_told_apart(logchord, caller) -> None:
     push(caller, TRIP)
     for absent in ("OPS-1", str(uuid4()), "logchord:elsewhere/api/OPS-77"):
         ended = logchord("show", absent)
@@ -69,9 +65,7 @@ def test_what_is_not_there_or_not_one_alone_is_told_apart(
         assert f"No entry is called {absent!r}." in ended.stderr
 
 
-def test_an_entry_is_read_as_it_is_and_as_it_was(
-    logchord: Run, caller: httpx2.Client
-) -> None:
+def test_an_entry_is_read_as_it_is_and_as_it_was(logchord, caller) -> None:
     push(caller, TRIP)
     push(caller, {**TRIP, "text": "Cavity 3 tripped.\x1b[2J\nReset.", "tags": ["rf"]})
     now = logchord("show", "OPS-77").stdout
@@ -121,9 +115,7 @@ def test_the_files_of_an_entry_are_saved_and_none_is_replaced(
     assert refused.returncode == 2
 
 
-def test_a_thread_is_shown_from_any_of_its_entries(
-    logchord: Run, caller: httpx2.Client
-) -> None:
+def test_a_thread_is_shown_from_any_of_its_entries(logchord, caller) -> None:
     push(caller, TRIP, REPLY, LAST, {"external_id": "X", "text": "elsewhere"})
     shown = [logchord("thread", name).stdout for name in ("OPS-77", "OPS/78", "OPS-79")]
     assert shown[0] == shown[1] == shown[2]
@@ -156,9 +148,7 @@ def test_a_thread_holds_what_the_caller_may_see_and_no_trace_of_the_rest(
 
 
 @pytest.mark.requirement("I12")
-def test_a_thread_is_told_as_a_state_a_timeline_and_a_tree(
-    logchord: Run, caller: httpx2.Client
-) -> None:
+def test_a_thread_is_told_as_a_state_a_timeline_and_a_tree(logchord, caller) -> None:
     # The reply first, and both before what they answer.
     push(caller, {**LAST, "text": "Beam back at 04:57.", "entry_time": at("06:05")})
     push(caller, {**REPLY, "text": "Cause: arc.", "entry_time": at("05:20")})
@@ -186,9 +176,7 @@ def test_a_thread_is_told_as_a_state_a_timeline_and_a_tree(
 
 
 @pytest.mark.requirement("I12")
-def test_what_is_hidden_or_deleted_tells_nothing_of_an_incident(
-    caller: httpx2.Client,
-) -> None:
+def test_what_is_hidden_or_deleted_tells_nothing_of_an_incident(caller) -> None:
     push(caller, TRIP, {**REPLY, "text": "Cause found.", "readers": ["group:safety"]})
     push(caller, {**LAST, "readers": ["group:safety"]})
     answer = {"external_id": "OPS-80", "text": "Reset.", "reply_to": "OPS-77"}
@@ -209,9 +197,7 @@ def test_what_is_hidden_or_deleted_tells_nothing_of_an_incident(
 
 
 @pytest.mark.requirement("I12")
-def test_replies_stand_under_what_took_their_parents_place(
-    caller: httpx2.Client,
-) -> None:
+def test_replies_stand_under_what_took_their_parents_place(caller) -> None:
     push(caller, {"external_id": "note", "text": "Plot."}, TRIP, REPLY)
     link = {"kind": "supersedes", "external_id": "OPS-77"}
     other = {"kind": "related", "external_id": "note"}
@@ -261,9 +247,7 @@ def test_a_deleted_member_leaves_its_thread(caller: httpx2.Client) -> None:
     assert gone.status_code == 410
 
 
-def test_searches_are_listed_shown_and_cancelled(
-    logchord: Run, caller: httpx2.Client, api: System
-) -> None:
+def test_searches_are_listed_shown_and_cancelled(logchord, caller, api) -> None:
     # Without a worker a job stays as it is.
     accepted = caller.post("/v1/search/jobs", json={"query": "beam", "mode": "keyword"})
     job_id = accepted.json()["job_id"]

@@ -6,8 +6,7 @@ import re
 import subprocess
 import sys
 import zipfile
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Iterator
 
 import pytest
 
@@ -41,9 +40,7 @@ def push(client: Client, number: int = 1) -> None:
 
 
 @pytest.mark.requirement("U35")
-def test_the_examples_of_its_page_run(
-    running: System, tenant: str, caller: Client, tmp_path: Path
-):
+def test_the_examples_of_its_page_run(running, tenant, caller, tmp_path):
     # More than an answer's first page.
     push(caller, 12)
     with zipfile.ZipFile(build_client_wheel(tmp_path)) as archive:
@@ -121,9 +118,7 @@ def test_errors_are_the_servers_own(running: System, caller: Client):
         assert away.value.retriable
 
 
-def test_a_stream_is_taken_up_where_it_broke(
-    make_system: Callable[..., System],
-):
+def test_a_stream_is_taken_up_where_it_broke(make_system):
     system = make_system()
     system.start("api")
     system.wait_ready()

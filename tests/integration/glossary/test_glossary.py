@@ -180,9 +180,7 @@ def test_only_named_expansions_are_decided_and_a_rejected_one_stays_so_unnamed(
     assert back.json()["expansions"] == ["radio frequency", "reference frame"]
 
 
-def test_pages_have_each_term_once_and_another_facility_has_none(
-    searcher: httpx2.Client, api: System
-) -> None:
+def test_pages_have_each_term_once_and_another_facility_has_none(searcher, api) -> None:
     # The longest that there may be; folded, the last one is longer still.
     letters = ("\u043f", "\u4e2d", "\U00020000", "\ud55c" * 49 + " ")
     terms = [f"T{n}/x" for n in range(4)] + [(one * 100)[:100] for one in letters]
@@ -203,9 +201,7 @@ def test_pages_have_each_term_once_and_another_facility_has_none(
         assert other.post(f"{PATH}/T1/x/approve").status_code == 404
 
 
-def test_a_page_behind_a_term_that_is_gone_begins_anew(
-    searcher: httpx2.Client, api: System, tenant: str
-) -> None:
+def test_a_page_behind_a_term_that_is_gone_begins_anew(searcher, api, tenant) -> None:
     for number in range(3):
         proposed(searcher, f"T{number}", "some words")
     given = {"limit": 1}
@@ -230,18 +226,14 @@ def test_a_page_behind_a_term_that_is_gone_begins_anew(
         ("BPM", [f"form {n}" for n in range(21)], "too_long"),
     ],
 )
-def test_what_says_nothing_is_refused(
-    searcher: httpx2.Client, term: str, forms: list[str], code: str
-) -> None:
+def test_what_says_nothing_is_refused(searcher, term, forms, code) -> None:
     answer = searcher.post(f"{PATH}/{term}", json={"expansions": forms})
     assert answer.status_code == 422
     (field,) = answer.json()["error"]["details"]["fields"]
     assert field["code"] == code
 
 
-def test_a_term_has_no_more_approved_expansions_than_the_limit(
-    searcher: httpx2.Client, decider: httpx2.Client
-) -> None:
+def test_a_term_has_no_more_approved_expansions_than_the_limit(searcher, decider):
     proposed(searcher, "X1", *(f"form {n}" for n in range(20)))
     assert len(decider.post(f"{PATH}/X1/approve").json()["expansions"]) == 20
     proposed(searcher, "X1", "one more")
@@ -306,9 +298,7 @@ def listed(asking: Any, scope: Scope = ANNA) -> list[tuple[Any, ...]]:
 
 
 @pytest.mark.requirement("I20")
-def test_what_entries_explain_is_proposed_once_and_to_who_may_see_one(
-    asking: Any, mine: Any
-) -> None:
+def test_what_entries_explain_is_proposed_once_and_to_who_may_see_one(asking, mine):
     text = "Reset.\nThe beam position monitor (BPM) and the fast interlock loop (RF)"
     asking.write(
         EntryDraft("api", "open", text),
@@ -347,9 +337,7 @@ def test_what_entries_explain_is_proposed_once_and_to_who_may_see_one(
 
 
 @pytest.mark.requirement("I20")
-def test_what_no_entry_says_any_more_is_told_to_nobody_and_goes(
-    asking: Any, mine: Any
-) -> None:
+def test_what_no_entry_says_any_more_is_told_to_nobody_and_goes(asking, mine) -> None:
     asking.write(EntryDraft("api", "one", "A low level loop (LLL) tripped"))
     mine()
     assert [one[0] for one in listed(asking)] == ["LLL"]
@@ -360,9 +348,7 @@ def test_what_no_entry_says_any_more_is_told_to_nobody_and_goes(
         assert conn.execute("SELECT count(*) FROM glossary_form").fetchone() == (0,)
 
 
-def test_pages_of_many_entries_are_all_read(
-    asking: Any, mine: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_pages_of_many_entries_are_all_read(asking, mine, monkeypatch) -> None:
     monkeypatch.setattr(propose_terms, "STEP_ENTRIES", 2)
     asking.write(*(EntryDraft("api", f"{n}", "fast orbit (FO)") for n in range(5)))
     mine()

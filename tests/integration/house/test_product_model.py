@@ -329,18 +329,14 @@ def product(
 
 
 @pytest.mark.timeout(120 if RUNS <= FEW else 3600)
-def test_the_product_is_what_a_small_memory_says_whatever_happens_in_between(
-    product: Product,
-) -> None:
+def test_the_product_is_what_a_small_memory_says_whatever_happens_in_between(product):
     drive(product, RUNS, SHORT if RUNS <= FEW else LONG)
 
 
 @pytest.mark.slow
 @pytest.mark.requirement("B21")
 @pytest.mark.timeout(3600)
-def test_the_product_is_what_a_small_memory_says_after_two_hundred_long_runs(
-    product: Product,
-) -> None:
+def test_the_product_is_what_a_small_memory_says_after_two_hundred_long_runs(product):
     drive(product, MANY, LONG)
 
 

@@ -150,9 +150,7 @@ def numbered(index: int | None, id_: str, arguments: Any) -> dict[str, Any]:
         ),
     ],
 )
-def test_two_tool_calls_are_two_however_they_are_numbered(
-    server: ChatScript, client: ChatClient, parts: list[list[dict[str, Any]]]
-):
+def test_two_tool_calls_are_two_however_they_are_numbered(server, client, parts):
     sent = (part(tool_calls=one) for one in parts)
     server.replies = [streams(*sent, part(finish="tool_calls"))]
 
@@ -213,9 +211,7 @@ def test_two_tool_calls_are_two_however_they_are_numbered(
     ],
 )
 @pytest.mark.requirement("S4-34")
-def test_what_is_no_whole_answer_is_an_outage(
-    server: ChatScript, client: ChatClient, reply: Reply, reason: str
-):
+def test_what_is_no_whole_answer_is_an_outage(server, client, reply, reason):
     server.replies = [reply]
 
     with pytest.raises(ModelOutageError) as told:
@@ -346,9 +342,7 @@ def test_content_of_null_is_no_text_and_a_heartbeat_is_no_part(server, client):
         ],
     ],
 )
-def test_what_a_model_thinks_is_no_part_of_its_answer(
-    server: ChatScript, client: ChatClient, pieces: list[Any]
-):
+def test_what_a_model_thinks_is_no_part_of_its_answer(server, client, pieces):
     server.replies = [streams(*map(part, pieces), part(finish="stop"))]
     heard: list[str] = []
 
@@ -367,9 +361,7 @@ def test_what_a_model_thinks_is_no_part_of_its_answer(
         ("Air <think>", "Air <think>"),
     ],
 )
-def test_a_thought_that_does_not_end_is_no_answer(
-    server: ChatScript, client: ChatClient, text: str, answer: str
-):
+def test_a_thought_that_does_not_end_is_no_answer(server, client, text, answer):
     server.replies = [streams(part(text), part(finish="length"))]
 
     assert client.complete(ASKED, 5).text == answer

@@ -36,9 +36,7 @@ def working(person: pwd.struct_passwd) -> Iterator[psutil.Process]:
 
 # It looks at every process of the machine, and others look at its own.
 @pytest.mark.alone
-def test_another_person_with_a_process_is_a_neighbour(
-    person: pwd.struct_passwd, working: psutil.Process
-) -> None:
+def test_another_person_with_a_process_is_a_neighbour(person, working) -> None:
     def names() -> list[str]:
         return [other.user for other in neighbours.others()]
 

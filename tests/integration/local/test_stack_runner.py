@@ -145,9 +145,7 @@ def test_a_program_that_is_not_there_is_said_and_tried_again(start: Start):
     until(lambda: run.says("cannot be started", 2), within_seconds=10, what=run.text())
 
 
-def test_a_state_that_cannot_be_written_ends_nothing_and_is_written_later(
-    start: Start,
-):
+def test_a_state_that_cannot_be_written_ends_nothing_and_is_written_later(start):
     run = start(f"one: {_FAMILY}\n")
     before = run.wait_for("one")
     # As with a full disk.

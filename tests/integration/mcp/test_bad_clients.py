@@ -20,9 +20,7 @@ from tests.support.waiting import until
 LARGE = {"query": "x" * 1_000_000}
 
 
-def test_an_argument_of_a_megabyte_is_refused(
-    served: Served, agent_http: httpx2.Client
-):
+def test_an_argument_of_a_megabyte_is_refused(served, agent_http):
     answer = post(served, agent_http, name="search", arguments=LARGE)
     assert answer.status_code == 413
     # Its server goes on.
@@ -32,9 +30,7 @@ def test_an_argument_of_a_megabyte_is_refused(
 
 @pytest.mark.slow
 @pytest.mark.alone
-def test_an_argument_of_a_megabyte_is_refused_at_once(
-    served: Served, agent_http: httpx2.Client
-):
+def test_an_argument_of_a_megabyte_is_refused_at_once(served, agent_http):
     took = []
     for _ in range(9):
         began = time.perf_counter()
@@ -44,9 +40,7 @@ def test_an_argument_of_a_megabyte_is_refused_at_once(
     assert statistics.median(took) < 0.05, took
 
 
-def test_a_restart_between_two_calls_of_one_client_costs_none(
-    served: Served, agent: Agent
-):
+def test_a_restart_between_two_calls_of_one_client_costs_none(served, agent):
     async def over_a_restart(client: Client) -> list[Any]:
         asked = {"query": "cavity", "limit": 1}
         before = await client.call_tool("search", asked)

@@ -144,9 +144,7 @@ def test_one_post_is_enough(served: Served, agent_http: httpx2.Client):
     assert json.loads(result["content"][0]["text"])["results_found"] == 1
 
 
-def test_over_stdio_one_client_is_served_with_the_key_of_its_environment(
-    served: Served,
-):
+def test_over_stdio_one_client_is_served_with_the_key_of_its_environment(served):
     async def session() -> Any:
         command = StdioServerParameters(
             command=str(BIN / "logchord"),

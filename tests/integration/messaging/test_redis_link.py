@@ -21,9 +21,7 @@ WAIT_SECONDS = 10.0
 LIMIT = WINDOW_SECONDS
 
 
-def test_each_answer_goes_to_whoever_asked_though_some_gave_up(
-    on_valkey: Settings,
-) -> None:
+def test_each_answer_goes_to_whoever_asked_though_some_gave_up(on_valkey) -> None:
     async def story() -> list[object]:
         link = await RedisLink.open(redis_clients.mailbox_redis(on_valkey))
         gone = asyncio.create_task(link.answer("BLPOP", f"no:{uuid7()}", 0.05))
@@ -43,9 +41,7 @@ def test_each_answer_goes_to_whoever_asked_though_some_gave_up(
     assert asyncio.run(story()) == [f"ä{n}" for n in range(99)]
 
 
-def test_whoever_waits_for_a_link_that_is_cut_is_told(
-    on_valkey: Settings, jobs_client: redis.Redis
-) -> None:
+def test_whoever_waits_for_a_link_that_is_cut_is_told(on_valkey, jobs_client) -> None:
     async def story() -> object:
         link = await RedisLink.open(redis_clients.mailbox_redis(on_valkey))
         waiting = asyncio.create_task(link.answer("BLPOP", f"no:{uuid7()}", 0))

@@ -73,9 +73,7 @@ async def is_looking(lookups: Lookups) -> None:
     await asyncio.to_thread(until, lambda: lookups.made > 0, within_seconds=30)
 
 
-def test_all_who_come_at_once_with_a_key_have_it_looked_up_once(
-    database: str, lookups: Lookups
-) -> None:
+def test_all_who_come_at_once_with_a_key_have_it_looked_up_once(database, lookups):
     token = token_of(database)
 
     async def find() -> list[Scope]:

@@ -82,9 +82,7 @@ def configure(runtime: Runtime, path: Path) -> None:
 
 
 @pytest.mark.requirement("B1", "B2", "B3", "B4", "B9", "B10")
-def test_a_row_of_the_corpus_costs_itself_and_has_its_verdict_twice(
-    runtime: Runtime, tmp_path: Path
-):
+def test_a_row_of_the_corpus_costs_itself_and_has_its_verdict_twice(runtime, tmp_path):
     path = tmp_path / "log.jsonl"
     lines: list[bytes] = []
     for place, row in enumerate(ROWS):

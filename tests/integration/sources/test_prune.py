@@ -47,18 +47,14 @@ def test_what_scrolls_off_a_list_of_the_newest_stays(runtime: Runtime) -> None:
     assert "e-1" in runtime.texts(NAME)
 
 
-def test_what_is_absent_from_a_list_that_holds_everything_goes(
-    runtime: Runtime,
-) -> None:
+def test_what_is_absent_from_a_list_that_holds_everything_goes(runtime) -> None:
     stub = fill(runtime, style="none", total_pointer=None, complete_snapshot=True)
     stub.delete("e-1")
     runtime.run(NAME, run_records.RECONCILE)
     assert len(runtime.texts(NAME)) == 11
 
 
-def test_a_comparison_that_is_asked_for_looks_for_deletions_each_time(
-    runtime: Runtime,
-) -> None:
+def test_a_comparison_that_is_asked_for_looks_for_deletions_each_time(runtime) -> None:
     stub = fill(runtime, style="offset")
     for number in (3, 7):
         stub.delete(f"e-{number}")
@@ -73,9 +69,7 @@ def test_a_comparison_that_is_asked_for_looks_for_deletions_each_time(
 
 
 @pytest.mark.requirement("ADP10")
-def test_a_list_with_fewer_than_it_counts_deletes_nothing_and_is_told(
-    runtime: Runtime,
-) -> None:
+def test_a_list_with_fewer_than_it_counts_deletes_nothing_and_is_told(runtime) -> None:
     stub = fill(runtime, style="none")
     stub.fault("cut_listing")
     runtime.run(NAME, run_records.RECONCILE)
@@ -86,9 +80,7 @@ def test_a_list_with_fewer_than_it_counts_deletes_nothing_and_is_told(
 
 
 @pytest.mark.requirement("ADP9")
-def test_a_second_listing_goes_on_where_its_turn_ended(
-    runtime: Runtime, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_second_listing_goes_on_where_its_turn_ended(runtime, monkeypatch) -> None:
     stub = fill(runtime, style="offset")
     stub.delete("e-3")
     pages, turns = 0, 0

@@ -54,9 +54,7 @@ PAIRS: tuple[tuple[str, str, tuple[str, ...], tuple[str, ...]], ...] = (
 
 
 @pytest.mark.requirement("U19")
-def test_words_of_every_language_are_found_alike_by_both_engines(
-    logbook: Logbook,
-) -> None:
+def test_words_of_every_language_are_found_alike_by_both_engines(logbook) -> None:
     logbook.write(
         [Text(f"{n}", text, language) for n, (language, text, *_) in enumerate(PAIRS)]
     )
@@ -165,9 +163,7 @@ def random_query(luck: random.Random) -> str:
     return " ".join(parts)
 
 
-def test_random_questions_find_the_same_of_random_texts_in_both_engines(
-    logbook: Logbook,
-) -> None:
+def test_random_questions_find_the_same_of_random_texts_in_both_engines(logbook):
     seed = int(os.environ.get("LOGCHORD_TEST_SEED", "7"))
     luck = random.Random(seed)
     logbook.write(random_texts(luck, 80))

@@ -1,7 +1,5 @@
 """A pasted table is found by what its header says, and shown row by row."""
 
-from typing import Any
-
 import pytest
 
 from shared.access.scope import Scope
@@ -11,7 +9,6 @@ from shared.enrich import metadata
 from shared.entries.draft import EntryDraft
 from shared.entries.reading import read_entries
 from shared.search.results.hydrate import hydrate
-from tests.support.fixtures.asking import Asking
 from tests.support.saving import save_entry
 
 HTML = (
@@ -36,9 +33,7 @@ MARKDOWN = "| Device | Current (mA) |\n|---|---|\n| QF1 | 300 |\n| QF2 | 250 |"
         ({"unit": "mbar", "gte": 1}, set()),
     ],
 )
-def test_a_filter_finds_a_cell_by_the_unit_above_it(
-    asking: Asking, quantity: dict[str, Any], found: set[str]
-) -> None:
+def test_a_filter_finds_a_cell_by_the_unit_above_it(asking, quantity, found) -> None:
     ids = asking.write(
         EntryDraft("api", "html", HTML, title="beam", text_format="html"),
         EntryDraft("api", "pasted", PASTED, title="beam"),

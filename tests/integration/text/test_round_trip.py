@@ -90,11 +90,7 @@ def documents(system: System, server: Server, tenant: str) -> list[dict[str, Any
 @pytest.mark.requirement("B22")
 @pytest.mark.timeout(180)
 def test_any_text_that_is_taken_is_read_indexed_and_marked_as_it_came(
-    running: System,
-    opensearch: Server,
-    client: httpx2.Client,
-    tenant: str,
-    texts: list[str],
+    running, opensearch, client, tenant, texts
 ):
     entries = [
         {"external_id": str(number), "text": text} for number, text in enumerate(texts)
@@ -135,9 +131,7 @@ def test_any_text_that_is_taken_is_read_indexed_and_marked_as_it_came(
 @pytest.mark.requirement("B22", "B2")
 @settings(max_examples=50, database=None)
 @given(before=ANY, half=HALVES, after=ANY)
-def test_half_a_character_is_refused_wherever_it_stands(
-    api: System, before: str, half: str, after: str
-):
+def test_half_a_character_is_refused_wherever_it_stands(api, before, half, after):
     # A high half and a low one would be a character.
     text = f"{before} {half} {after}"
     entries = [

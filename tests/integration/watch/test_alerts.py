@@ -150,13 +150,7 @@ TEXTS = (
     ],
 )
 def test_what_fires_is_what_a_search_then_finds(
-    ctx: Killable,
-    conn: Any,
-    key: Callable[..., Scope],
-    saved: Callable[..., SavedSearch],
-    write: Save,
-    query: str,
-    filters: dict[str, Any],
+    ctx, conn, key, saved, write, query, filters
 ) -> None:
     owner = key()
     one = saved(query, owner, filters=filters, semantic=True, similarity_threshold=0.4)
@@ -185,13 +179,7 @@ def test_a_match_by_meaning_has_its_threshold_and_joins_one_by_words(
 
 @pytest.mark.requirement("I08")
 @pytest.mark.parametrize("dies_at", ["after_match", "before_finish", "before_commit"])
-def test_an_entry_fires_once_whoever_dies(
-    ctx: Killable,
-    conn: Any,
-    saved: Callable[..., SavedSearch],
-    write: Save,
-    dies_at: str,
-) -> None:
+def test_an_entry_fires_once_whoever_dies(ctx, conn, saved, write, dies_at) -> None:
     one = saved("cavity")
     entry_id = write("cavity tripped")
     extract_metadata(ctx)
@@ -217,9 +205,7 @@ def test_an_entry_fires_once_whoever_dies(
 
 
 @pytest.mark.requirement("I08")
-def test_a_thread_fires_once_unless_each_entry_is_wanted(
-    ctx: Killable, conn: Any, saved: Callable[..., SavedSearch], write: Save
-) -> None:
+def test_a_thread_fires_once_unless_each_entry_is_wanted(ctx, conn, saved, write):
     once = saved("cavity")
     each = saved("cavity", alert=replace(ON, one_per_thread=False))
     first = write("cavity tripped", name="A")
@@ -232,9 +218,7 @@ def test_a_thread_fires_once_unless_each_entry_is_wanted(
     assert set(fired(conn, each)) == {first, answer, other}
 
 
-def test_a_thread_that_comes_at_once_fires_by_its_oldest_entry(
-    ctx: Killable, conn: Any, saved: Callable[..., SavedSearch], write: Save
-) -> None:
+def test_a_thread_that_comes_at_once_fires_by_its_oldest_entry(ctx, conn, saved, write):
     one = saved("cavity")
     later = datetime.now(UTC) + timedelta(minutes=5)
     write("cavity is back", name="B", reply_to="A", entry_time=later)
@@ -245,13 +229,7 @@ def test_a_thread_that_comes_at_once_fires_by_its_oldest_entry(
 
 
 @pytest.mark.requirement("I08")
-def test_nobody_is_told_of_what_they_may_not_see(
-    ctx: Killable,
-    conn: Any,
-    key: Callable[..., Scope],
-    saved: Callable[..., SavedSearch],
-    write: Save,
-) -> None:
+def test_nobody_is_told_of_what_they_may_not_see(ctx, conn, key, saved, write) -> None:
     narrow = saved("cavity", key("guest", logbooks=["rf"]))
     named, revoked = key("named"), key("gone")
     of_named, of_revoked = saved("cavity", named), saved("cavity", revoked)
@@ -267,9 +245,7 @@ def test_nobody_is_told_of_what_they_may_not_see(
     assert fired(conn, of_revoked) == {}
 
 
-def test_what_is_hidden_fires_once_it_may_be_seen(
-    ctx: Killable, conn: Any, saved: Callable[..., SavedSearch], write: Save
-) -> None:
+def test_what_is_hidden_fires_once_it_may_be_seen(ctx, conn, saved, write) -> None:
     one = saved("cavity")
     at_once = write("cavity tripped")
     later = write(
@@ -297,9 +273,7 @@ def test_what_is_hidden_fires_once_it_may_be_seen(
     assert left == (0,)
 
 
-def test_an_edit_of_what_is_hidden_is_matched_at_once(
-    ctx: Killable, conn: Any, saved: Callable[..., SavedSearch], write: Save
-) -> None:
+def test_an_edit_of_what_is_hidden_is_matched_at_once(ctx, conn, saved, write) -> None:
     one = saved("cavity")
     hidden = datetime.now(UTC) + timedelta(days=2)
     entry = write("cavity tripped", name="A", visible_from=hidden)
@@ -310,9 +284,7 @@ def test_an_edit_of_what_is_hidden_is_matched_at_once(
     assert set(fired(conn, one)) == {entry}
 
 
-def test_what_nobody_waits_for_makes_no_work(
-    ctx: Killable, conn: Any, saved: Callable[..., SavedSearch], write: Save
-) -> None:
+def test_what_nobody_waits_for_makes_no_work(ctx, conn, saved, write) -> None:
     def due() -> int:
         conn.rollback()
         found = conn.execute("SELECT count(*) FROM work WHERE stage = 'alert'")
@@ -337,14 +309,7 @@ def test_what_nobody_waits_for_makes_no_work(
 @pytest.mark.requirement("I08")
 @pytest.mark.parametrize("by_thread", [True, False])
 def test_a_dry_run_counts_what_a_replay_fires(
-    ctx: Killable,
-    conn: Any,
-    key: Callable[..., Scope],
-    saved: Callable[..., SavedSearch],
-    write: Save,
-    monkeypatch: pytest.MonkeyPatch,
-    *,
-    by_thread: bool,
+    ctx, conn, key, saved, write, monkeypatch, *, by_thread
 ) -> None:
     monkeypatch.setattr(preview_alerts, "ENTRIES_AT_ONCE", 2)
     owner, now = key("guest", logbooks=["rf"]), datetime.now(UTC)
@@ -406,12 +371,7 @@ def test_a_dry_run_counts_what_a_replay_fires(
     ids=["a slow statement", "a branch out of time"],
 )
 def test_a_saved_search_that_fails_costs_its_owner_alone(
-    ctx: Killable,
-    conn: Any,
-    saved: Callable[..., SavedSearch],
-    write: Save,
-    monkeypatch: pytest.MonkeyPatch,
-    failure: LogchordError,
+    ctx, conn, saved, write, monkeypatch, failure
 ) -> None:
     slow, quick = saved("cavity"), saved("cavity")
     match = matching.match
@@ -432,9 +392,7 @@ def test_a_saved_search_that_fails_costs_its_owner_alone(
     assert conn.execute(left, [ALERT_STAGE]).fetchone()[0] == 0
 
 
-def test_a_pattern_has_no_meaning_that_entries_could_be_near(
-    ctx: Killable, conn: Any, saved: Callable[..., SavedSearch], write: Save
-) -> None:
+def test_a_pattern_has_no_meaning_that_entries_could_be_near(ctx, conn, saved, write):
     one = saved("SR:C??-RF*", semantic=True, similarity_threshold=-1.0)
     write("The canteen is closed today.")
     work(ctx)
@@ -444,11 +402,7 @@ def test_a_pattern_has_no_meaning_that_entries_could_be_near(
 
 
 def test_what_was_saved_without_meaning_has_one_once_that_is_switched_on(
-    ctx: Killable,
-    conn: Any,
-    make_context: MakeContext,
-    saved: Callable[..., SavedSearch],
-    write: Save,
+    ctx, conn, make_context, saved, write
 ) -> None:
     write("The canteen is closed today.")
     work(ctx)

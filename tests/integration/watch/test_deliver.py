@@ -115,9 +115,7 @@ def due_now(conn: Any) -> None:
 
 
 @pytest.mark.requirement("I08")
-def test_an_alert_is_posted_once_and_signed(
-    ctx: Context, conn: Any, hook: Hook, saved: Callable[..., SavedSearch], fire: Any
-) -> None:
+def test_an_alert_is_posted_once_and_signed(ctx, conn, hook, saved, fire) -> None:
     one = saved()
     [entry_id] = fire("A")
 
@@ -154,12 +152,7 @@ def test_an_alert_is_posted_once_and_signed(
     ],
 )
 def test_an_alert_leads_to_what_its_search_finds(
-    ctx: Context,
-    hook: Hook,
-    saved: Callable[..., SavedSearch],
-    fire: Any,
-    filters: dict[str, Any],
-    address: str,
+    ctx, hook, saved, fire, filters, address
 ) -> None:
     one = saved(filters)
     fire("A", logbooks=("a b",))
@@ -172,12 +165,7 @@ def test_an_alert_leads_to_what_its_search_finds(
 
 @pytest.mark.parametrize("status", [307, 500, 403])
 def test_what_did_not_arrive_is_sent_again_later_and_no_redirect_is_followed(
-    ctx: Context,
-    conn: Any,
-    hook: Hook,
-    saved: Callable[..., SavedSearch],
-    fire: Any,
-    status: int,
+    ctx, conn, hook, saved, fire, status
 ) -> None:
     saved()
     fire("A", "B")
@@ -196,12 +184,7 @@ def test_what_did_not_arrive_is_sent_again_later_and_no_redirect_is_followed(
 
 
 def test_after_eight_attempts_it_is_given_up_and_stays_listed(
-    ctx: Context,
-    conn: Any,
-    hook: Hook,
-    owner: Scope,
-    saved: Callable[..., SavedSearch],
-    fire: Any,
+    ctx, conn, hook, owner, saved, fire
 ) -> None:
     one = saved()
     fire("A")
@@ -277,12 +260,7 @@ def test_a_digest_waits_for_the_end_of_its_day_and_goes_as_one(
 
 @pytest.mark.requirement("I08")
 def test_what_is_late_or_sent_again_waits_for_the_end_of_quiet_hours(
-    ctx: Context,
-    conn: Any,
-    hook: Hook,
-    owner: Scope,
-    saved: Callable[..., SavedSearch],
-    fire: Any,
+    ctx, conn, hook, owner, saved, fire
 ) -> None:
     one = saved()
     fire("A", "B")
@@ -314,14 +292,7 @@ def test_what_is_late_or_sent_again_waits_for_the_end_of_quiet_hours(
 
 
 @pytest.mark.requirement("I08")
-def test_what_its_owner_lost_meanwhile_is_not_sent(
-    ctx: Context,
-    conn: Any,
-    hook: Hook,
-    owner: Scope,
-    saved: Callable[..., SavedSearch],
-    fire: Any,
-) -> None:
+def test_what_its_owner_lost_meanwhile_is_not_sent(ctx, conn, hook, owner, saved, fire):
     one = saved()
     fire("A")
     closed = EntryDraft("api", "A", "cavity A", readers=("others",))
@@ -334,14 +305,7 @@ def test_what_its_owner_lost_meanwhile_is_not_sent(
     assert (hook.came, rows(conn)) == ([], [])
 
 
-def test_whose_key_is_revoked_is_told_nothing_more(
-    ctx: Context,
-    conn: Any,
-    hook: Hook,
-    owner: Scope,
-    saved: Callable[..., SavedSearch],
-    fire: Any,
-) -> None:
+def test_whose_key_is_revoked_is_told_nothing_more(ctx, conn, hook, owner, saved, fire):
     saved()
     fire("A")
     keys.revoke(conn, TENANT, str(owner.key_id))
@@ -354,11 +318,7 @@ def test_whose_key_is_revoked_is_told_nothing_more(
 
 
 def test_a_host_that_is_named_no_more_is_not_asked(
-    make_context: MakeContext,
-    conn: Any,
-    hook: Hook,
-    saved: Callable[..., SavedSearch],
-    fire: Any,
+    make_context, conn, hook, saved, fire
 ) -> None:
     saved()
     fire("A")
@@ -385,9 +345,7 @@ def test_a_host_that_is_named_no_more_is_not_asked(
         ("ftp://a.example/x", ["a.example"], False),
     ],
 )
-def test_an_address_is_of_a_named_host(
-    url: str, hosts: list[str], *, is_good: bool
-) -> None:
+def test_an_address_is_of_a_named_host(url, hosts, *, is_good) -> None:
     if is_good:
         webhook.check_address(url, hosts)
         return
@@ -395,9 +353,7 @@ def test_an_address_is_of_a_named_host(
         webhook.check_address(url, hosts)
 
 
-def test_a_rule_of_quiet_hours_is_kept(
-    conn: Any, owner: Scope, saved: Callable[..., SavedSearch]
-) -> None:
+def test_a_rule_of_quiet_hours_is_kept(conn, owner, saved) -> None:
     one = saved(quiet_hours=("22:00", "06:00"), digest="shift")
 
     found = saved_searches.find(conn, owner, one.id)

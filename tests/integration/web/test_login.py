@@ -31,9 +31,7 @@ def log_in(browser: httpx2.Client, key: str, **more: str) -> httpx2.Response:
 
 
 @pytest.mark.requirement("SEC1")
-def test_a_key_is_traded_for_a_cookie_that_reads(
-    api: System, tenant: str, browser: httpx2.Client
-) -> None:
+def test_a_key_is_traded_for_a_cookie_that_reads(api, tenant, browser) -> None:
     key = api.key(tenant=tenant)
 
     answer = log_in(browser, key)
@@ -50,9 +48,7 @@ def test_a_key_is_traded_for_a_cookie_that_reads(
 
 
 @pytest.mark.requirement("SEC1")
-def test_a_session_writes_by_no_route_of_programs(
-    api: System, tenant: str, browser: httpx2.Client
-) -> None:
+def test_a_session_writes_by_no_route_of_programs(api, tenant, browser) -> None:
     log_in(browser, api.key(tenant=tenant))
 
     answer = browser.post("/v1/entries", json={"text": "forged"})
@@ -65,13 +61,7 @@ def test_a_session_writes_by_no_route_of_programs(
     ("origin", "token"),
     [("http://evil.example", None), ("", None), (None, "0" * 64), (None, "")],
 )
-def test_a_form_from_elsewhere_is_refused(
-    api: System,
-    tenant: str,
-    browser: httpx2.Client,
-    origin: str | None,
-    token: str | None,
-) -> None:
+def test_a_form_from_elsewhere_is_refused(api, tenant, browser, origin, token) -> None:
     form = {
         "csrf": csrf_of(browser) if token is None else token,
         "key": api.key(tenant=tenant),
@@ -113,9 +103,7 @@ def test_a_key_that_is_revoked_ends_its_session(browser: httpx2.Client) -> None:
 
 @pytest.mark.requirement("SEC1")
 @pytest.mark.usefixtures("is_over")
-def test_whose_key_is_revoked_logs_in_with_another_at_once(
-    api: System, tenant: str, browser: httpx2.Client
-) -> None:
+def test_whose_key_is_revoked_logs_in_with_another_at_once(api, tenant, browser):
     answer = log_in(browser, api.key(tenant=tenant))
 
     assert (answer.status_code, answer.headers["location"]) == (303, "/status")
@@ -141,9 +129,7 @@ def test_a_wrong_key_ends_no_session_and_the_form_can_be_sent_again(
 
 
 @pytest.mark.requirement("SEC1")
-def test_a_session_that_somebody_made_up_is_none(
-    api: System, tenant: str, browser: httpx2.Client
-) -> None:
+def test_a_session_that_somebody_made_up_is_none(api, tenant, browser) -> None:
     key_id = api.key(tenant=tenant).split("_")[1]
     forged = page_sessions.make_session(b"guessed", key_id)
     browser.cookies.set(page_sessions.COOKIE, forged)
@@ -152,9 +138,7 @@ def test_a_session_that_somebody_made_up_is_none(
 
 
 @pytest.mark.requirement("SEC1")
-def test_logging_out_forgets_the_session(
-    api: System, tenant: str, browser: httpx2.Client
-) -> None:
+def test_logging_out_forgets_the_session(api, tenant, browser) -> None:
     log_in(browser, api.key(tenant=tenant))
     form = {"csrf": csrf_of(browser)}
 
@@ -166,9 +150,7 @@ def test_logging_out_forgets_the_session(
     assert browser.get("/v1/me").status_code == 401
 
 
-def test_nobody_is_led_elsewhere_after_a_login(
-    api: System, tenant: str, browser: httpx2.Client
-) -> None:
+def test_nobody_is_led_elsewhere_after_a_login(api, tenant, browser) -> None:
     answer = log_in(browser, api.key(tenant=tenant), next="//evil.example")
 
     assert answer.headers["location"] == "/"

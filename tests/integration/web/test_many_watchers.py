@@ -12,7 +12,7 @@ import psutil
 import pytest
 
 from api.web.live_rows import LOOK_SECONDS, LiveRows
-from tests.support.fixtures.system import TRUSTED, System
+from tests.support.fixtures.system import TRUSTED
 
 TABS, IDLE = 50, 40
 # What another request may take beside them, on a machine that is shared.
@@ -43,9 +43,7 @@ def test_rows_are_read_once_a_moment_for_all_who_look_with_one_key() -> None:
 
 
 @pytest.mark.requirement("U28")
-def test_fifty_tabs_are_shown_a_new_entry_and_hold_nobody_up(
-    caller: httpx2.Client,
-) -> None:
+def test_fifty_tabs_are_shown_a_new_entry_and_hold_nobody_up(caller) -> None:
     async def first_rows(client: httpx2.AsyncClient, title: str) -> bool:
         async with client.stream("GET", "/live/events") as stream:
             async for line in stream.aiter_lines():
@@ -82,9 +80,7 @@ def test_fifty_tabs_are_shown_a_new_entry_and_hold_nobody_up(
     assert asyncio.run(watch()) == [True] * TABS
 
 
-def test_whoever_does_not_read_on_holds_nobody_up_and_costs_little(
-    api: System, caller: httpx2.Client
-) -> None:
+def test_whoever_does_not_read_on_holds_nobody_up_and_costs_little(api, caller) -> None:
     entries = [{"text": f"Pump {n} checked. " * 200} for n in range(30)]
     assert caller.post("/v1/entries", json={"entries": entries}).is_success
     address = urlsplit(api.url)

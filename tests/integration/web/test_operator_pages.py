@@ -6,7 +6,6 @@ import httpx2
 import pytest
 
 from api.client.event_lines import EventLines
-from tests.support.fixtures.system import System
 from tests.support.read_page import Element, read_page
 
 HTML = {"accept": "text/html"}
@@ -37,9 +36,7 @@ def show(client: httpx2.Client, path: str, status: int = 200) -> Element:
         ("/login", "Log in"),
     ],
 )
-def test_every_page_is_there_with_one_head(
-    operator: httpx2.Client, path: str, head: str
-) -> None:
+def test_every_page_is_there_with_one_head(operator, path, head) -> None:
     page = show(operator, path)
 
     assert page.one("h1").text.startswith(head)
@@ -59,9 +56,7 @@ def test_every_page_is_there_with_one_head(
         ("/quarantine.json", "/v1/quarantine?limit=50"),
     ],
 )
-def test_every_page_is_the_data_of_its_route_at_the_same_address(
-    operator: httpx2.Client, path: str, route: str
-) -> None:
+def test_every_page_is_the_data_of_its_route_at_the_same_address(operator, path, route):
     operator.post("/v1/entries", json={"text": "Pump 4 leaks.", "external_id": "P-4"})
 
     page, told = operator.get(path), operator.get(route)
@@ -84,9 +79,7 @@ def test_the_quarantine_is_for_admins(caller: httpx2.Client) -> None:
     assert show(caller, "/quarantine", status=403).one("h1").text == "Not allowed"
 
 
-def test_what_is_not_there_and_what_is_anothers_are_one_page(
-    caller: httpx2.Client, api: System
-) -> None:
+def test_what_is_not_there_and_what_is_anothers_are_one_page(caller, api) -> None:
     with api.client() as other:
         written = {"text": "secret", "external_id": "THEIRS-1"}
         theirs = other.post("/v1/entries", json=written).json()
@@ -112,9 +105,7 @@ def test_what_is_not_there_and_what_is_anothers_are_one_page(
     assert caller.get(f"/v1/attachments/{file}", headers=HTML).status_code == 404
 
 
-def test_where_nothing_was_written_yet_it_says_what_to_do(
-    caller: httpx2.Client,
-) -> None:
+def test_where_nothing_was_written_yet_it_says_what_to_do(caller) -> None:
     page = show(caller, "/")
 
     assert page.one("section", cls="empty").one("h2").text == "No entries yet"
@@ -137,9 +128,7 @@ def test_an_id_leads_to_the_address_that_a_rebuild_keeps(caller: httpx2.Client) 
     assert (told["entry_id"], told["revision"]) == (made["entry_id"], 1)
 
 
-def test_an_entry_whose_number_ends_like_a_twin_has_a_page(
-    caller: httpx2.Client,
-) -> None:
+def test_an_entry_whose_number_ends_like_a_twin_has_a_page(caller) -> None:
     for number in ("run.json", "run2"):
         caller.post("/v1/entries", json={"text": number, "external_id": number})
 
@@ -177,9 +166,7 @@ def test_each_revision_is_a_link_however_many_there_are(caller: httpx2.Client) -
     assert told == [f"/e/api/R-2@{number}" for number in range(13, 0, -1)]
 
 
-def test_a_digest_tells_what_was_written_since_in_sections(
-    caller: httpx2.Client,
-) -> None:
+def test_a_digest_tells_what_was_written_since_in_sections(caller) -> None:
     caller.post(
         "/v1/entries",
         json={
@@ -217,9 +204,7 @@ def test_a_digest_tells_what_was_written_since_in_sections(
     assert "Old" not in page.text
 
 
-def test_a_list_shows_what_an_entry_says_and_not_how_it_was_marked_up(
-    caller: httpx2.Client,
-) -> None:
+def test_a_list_shows_what_an_entry_says_and_not_how_it_was_marked_up(caller) -> None:
     first = "<style>p {color: red}</style>" * 20 + "<p>Pump <b>P-7</b> is hot.</p>"
     answered = {"text": "<p>Cooled <i>down</i>.</p>", "reply_to": "M-1"}
     entries = [{"external_id": "M-1", "text": first}, answered]
@@ -241,9 +226,7 @@ def test_a_list_shows_what_an_entry_says_and_not_how_it_was_marked_up(
     assert {one["text"] for one in digest} == {"Pump P-7 is hot.", "Cooled down."}
 
 
-def test_live_sends_its_rows_and_a_beat_to_whoever_has_them(
-    caller: httpx2.Client,
-) -> None:
+def test_live_sends_its_rows_and_a_beat_to_whoever_has_them(caller) -> None:
     caller.post("/v1/entries", json={"text": "beam is back", "title": "Beam"})
 
     def first(**headers: str) -> tuple[str, str]:

@@ -50,9 +50,7 @@ def test_every_page_stands_in_the_table() -> None:
 
 @pytest.mark.requirement("SEC1")
 @pytest.mark.parametrize("scope", SCOPES)
-def test_a_page_is_shown_to_whoever_has_its_scope(
-    api: System, tenant: str, scope: str
-) -> None:
+def test_a_page_is_shown_to_whoever_has_its_scope(api, tenant, scope) -> None:
     shown = {}
     with api.client(api.key(tenant=tenant, scopes=(scope,))) as caller:
         for name, (address, _) in PAGES.items():

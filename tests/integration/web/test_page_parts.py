@@ -84,9 +84,7 @@ def logbook(running: System, facility: str) -> Iterator[httpx2.Client]:
 
 
 @pytest.mark.requirement("S4-28")
-def test_each_line_of_a_card_leads_to_the_sentence_that_says_so(
-    logbook: httpx2.Client,
-) -> None:
+def test_each_line_of_a_card_leads_to_the_sentence_that_says_so(logbook) -> None:
     page = search(logbook, "HCM03 tripped")
 
     card = page.one("section", cls="thing", **{"aria-label": "HCM03"})
@@ -135,9 +133,7 @@ def test_pictures_stand_in_rows_and_in_a_gallery(logbook: httpx2.Client) -> None
 
 
 @pytest.mark.requirement("I19")
-def test_a_value_that_was_changed_since_says_what_it_is_now(
-    logbook: httpx2.Client,
-) -> None:
+def test_a_value_that_was_changed_since_says_what_it_is_now(logbook) -> None:
     def warnings() -> list[Element]:
         page = search(logbook, "current", mode="keyword")
         return [one for one in page.every("p", cls="warn") if "since" in one.text]
@@ -148,9 +144,7 @@ def test_a_value_that_was_changed_since_says_what_it_is_now(
     assert warned.one("a")["href"] == "/e/api/V-2"
 
 
-def test_rows_may_be_short_and_each_says_which_branch_found_it_where(
-    logbook: httpx2.Client,
-) -> None:
+def test_rows_may_be_short_and_each_says_which_branch_found_it_where(logbook) -> None:
     page = search(logbook, "HCM03", mode="keyword")
     tags = [one.text for one in page.one("li", cls="hit").every(cls="tag")]
     assert "os_bm25 1" in tags
@@ -172,9 +166,7 @@ def test_a_hit_without_a_title_is_called_by_its_words(logbook: httpx2.Client) ->
     ]
 
 
-def test_what_is_at_other_times_is_told_beside_the_hits(
-    logbook: httpx2.Client,
-) -> None:
+def test_what_is_at_other_times_is_told_beside_the_hits(logbook) -> None:
     page = search(logbook, "HCM03 tripped in March 2026")
 
     assert page.one("h2", id="beside").text.startswith("At other times")
@@ -183,9 +175,7 @@ def test_what_is_at_other_times_is_told_beside_the_hits(
 
 
 @pytest.mark.parametrize("asked", ["V-1", "link"])
-def test_why_not_takes_a_number_and_a_pasted_link(
-    logbook: httpx2.Client, asked: str
-) -> None:
+def test_why_not_takes_a_number_and_a_pasted_link(logbook, asked) -> None:
     page = search(logbook, "HCM03", mode="keyword")
     form = page.one("form", cls="why-not")
     job = form.one("input", name="job")["value"]
@@ -210,9 +200,7 @@ def test_why_not_says_numbers_as_people_do(logbook: httpx2.Client) -> None:
     assert re.search(r"gate: below similarity, 0\.\d{1,4}, 0\.99 needed", told), told
 
 
-def test_a_job_is_asked_again_and_stopped_by_forms(
-    logbook: httpx2.Client, facility: str, running: System
-) -> None:
+def test_a_job_is_asked_again_and_stopped_by_forms(logbook, facility, running) -> None:
     body = {"query": "HCM03", "mode": "keyword"}
     job = logbook.post("/v1/search/jobs", json=body).json()["job_id"]
     logbook.get(f"/v1/search/jobs/{job}", params={"wait_ms": 20_000})
@@ -255,9 +243,7 @@ def test_what_was_deleted_says_when_and_why(client: httpx2.Client) -> None:
 
 
 @pytest.mark.requirement("S4-39")
-def test_chips_of_the_first_page_are_questions_with_answers(
-    logbook: httpx2.Client,
-) -> None:
+def test_chips_of_the_first_page_are_questions_with_answers(logbook) -> None:
     chips = [
         *show(logbook, "/").one("p", cls="worth").every("a", cls="chip"),
     ]

@@ -77,9 +77,7 @@ def test_an_answer_leads_to_the_sentence_that_it_cites(client: httpx2.Client) ->
         assert "03 Feb 2026" in place.text
 
 
-def test_a_hit_leads_to_its_entry_with_what_was_asked_for_marked(
-    client: httpx2.Client,
-) -> None:
+def test_a_hit_leads_to_its_entry_with_what_was_asked_for_marked(client) -> None:
     push(client, ENTRIES)
 
     page = search(client, "compressor")
@@ -96,9 +94,7 @@ def test_a_hit_leads_to_its_entry_with_what_was_asked_for_marked(
     assert entry.link("← results for “compressor”") == "/search?q=compressor"
 
 
-def test_what_a_question_was_read_as_is_taken_away_by_a_link(
-    client: httpx2.Client,
-) -> None:
+def test_what_a_question_was_read_as_is_taken_away_by_a_link(client) -> None:
     push(client, ENTRIES)
 
     page = search(client, "gate valve in February 2026")
@@ -109,9 +105,7 @@ def test_what_a_question_was_read_as_is_taken_away_by_a_link(
     assert drop["href"] == "/search?q=gate+valve"
 
 
-def test_a_time_that_is_clicked_stands_in_place_of_the_words_for_one(
-    client: httpx2.Client,
-) -> None:
+def test_a_time_that_is_clicked_stands_in_place_of_the_words_for_one(client) -> None:
     push(client, ENTRIES)
 
     page = search(client, "gate valve in February 2026")
@@ -166,9 +160,7 @@ def test_what_is_counted_stands_behind_the_hits_as_links(client: httpx2.Client) 
 
 
 @pytest.mark.parametrize("words", ["gate valve", "gate valve giraffe", "giraffe"])
-def test_what_is_counted_is_what_a_search_by_the_same_words_counts(
-    client: httpx2.Client, words: str
-) -> None:
+def test_what_is_counted_is_what_a_search_by_the_same_words_counts(client, words):
     push(client, ENTRIES)
     asked = SearchForm(q=words).counts_request()
 
@@ -231,9 +223,7 @@ def test_a_list_by_time_says_where_it_ends_and_goes_on(client: httpx2.Client) ->
     assert titles == ["Pump 3", "Pump 2", "Pump 1", "Pump 0"]
 
 
-def test_a_misspelt_question_is_offered_as_entries_spell_it(
-    client: httpx2.Client,
-) -> None:
+def test_a_misspelt_question_is_offered_as_entries_spell_it(client) -> None:
     push(client, ENTRIES)
 
     page = search(client, "comprssor restarted", mode="keyword")
@@ -245,9 +235,7 @@ def test_a_misspelt_question_is_offered_as_entries_spell_it(
     assert not [*spelt.every("p", cls="meant")]
 
 
-def test_an_entry_of_others_is_not_opened_beside_the_list(
-    client: httpx2.Client, running: System
-) -> None:
+def test_an_entry_of_others_is_not_opened_beside_the_list(client, running) -> None:
     push(client, ENTRIES)
     with running.client() as other:
         written = {"text": "secret", "external_id": "THEIRS-1"}
@@ -259,9 +247,7 @@ def test_an_entry_of_others_is_not_opened_beside_the_list(
     assert "secret" not in page.one("main").text
 
 
-def test_nothing_found_and_nothing_allowed_are_different_pages(
-    client: httpx2.Client, running: System, tenant: str
-) -> None:
+def test_nothing_found_and_nothing_allowed_are_different_pages(client, running, tenant):
     push(client, ENTRIES)
 
     nothing = search(client, "zyzzyva", mode="keyword")
@@ -272,9 +258,7 @@ def test_nothing_found_and_nothing_allowed_are_different_pages(
     assert refused.one(cls="empty-not_allowed").one("h1").text == "Not allowed"
 
 
-def test_a_search_that_fails_says_so_on_a_page_of_its_own(
-    running: System, tenant: str
-) -> None:
+def test_a_search_that_fails_says_so_on_a_page_of_its_own(running, tenant) -> None:
     fault = {**HTML, "X-Logchord-Fault": "branch=*;error=search_failed"}
     with running.client(running.key(tenant=tenant, scopes=("admin",))) as admin:
         answer = admin.get("/search?q=valve", headers=fault)
@@ -285,9 +269,7 @@ def test_a_search_that_fails_says_so_on_a_page_of_its_own(
     assert page.link("How the system is") == "/status"
 
 
-def test_a_browser_shows_the_box_while_it_is_searched(
-    running: System, tenant: str
-) -> None:
+def test_a_browser_shows_the_box_while_it_is_searched(running, tenant) -> None:
     late = {**WINDOW, "X-Logchord-Fault": "branch=*;delay_ms=1000"}
     with (
         running.client(running.key(tenant=tenant, scopes=("admin",))) as admin,
@@ -305,9 +287,7 @@ def test_a_browser_shows_the_box_while_it_is_searched(
     assert page.one("aside", cls="counts")["aria-label"] == "Narrow the search"
 
 
-def test_a_search_of_which_a_part_fails_says_which(
-    running: System, client: httpx2.Client, tenant: str
-) -> None:
+def test_a_search_of_which_a_part_fails_says_which(running, client, tenant) -> None:
     push(client, ENTRIES)
     fault = {**HTML, "X-Logchord-Fault": "branch=semantic;error=embedding_unavailable"}
     with running.client(running.key(tenant=tenant, scopes=("admin",))) as admin:
@@ -338,9 +318,7 @@ def test_a_text_that_is_html_is_shown_and_never_run(client: httpx2.Client) -> No
 
 
 @pytest.mark.requirement("U28")
-def test_the_first_page_lists_the_newest_entries_by_shift(
-    client: httpx2.Client,
-) -> None:
+def test_the_first_page_lists_the_newest_entries_by_shift(client) -> None:
     push(client, [{**ENTRIES[0], "shift": "owl"}, {**ENTRIES[1], "shift": "early"}])
 
     page = show(client, "/")
@@ -360,9 +338,7 @@ def test_whoever_is_unknown_is_led_to_the_login_and_back(running: System) -> Non
     assert answer.headers["location"] == "/login?next=%2Fsearch%3Fq%3Da%2Bb"
 
 
-def test_whoever_is_led_by_another_site_comes_again_with_what_the_browser_kept(
-    running: System,
-) -> None:
+def test_whoever_is_led_by_another_site_comes_again_with_what_the_browser_kept(running):
     led = {"sec-fetch-site": "cross-site", "sec-fetch-mode": "navigate"}
     with running.client("") as stranger:
         stranger.headers.update(led)

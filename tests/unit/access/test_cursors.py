@@ -84,9 +84,7 @@ def test_a_second_spelling_of_a_cursor_is_refused():
 
 
 @pytest.mark.requirement("SEC9")
-def test_how_much_of_a_signature_is_right_takes_no_time_to_tell(
-    monkeypatch: pytest.MonkeyPatch,
-):
+def test_how_much_of_a_signature_is_right_takes_no_time_to_tell(monkeypatch):
     compared: list[tuple[int, int]] = []
 
     def compare(ours: bytes, given: bytes) -> bool:

@@ -35,9 +35,7 @@ _LONG = (
         ),
     ],
 )
-def test_a_password_is_crypted_as_everywhere_else(
-    password: str, salt: str, rounds: int, expected: str
-) -> None:
+def test_a_password_is_crypted_as_everywhere_else(password, salt, rounds, expected):
     found = login.crypted(password.encode(), salt.encode(), rounds)
     assert found == expected
 

@@ -135,9 +135,7 @@ def test_an_item_without_any_name_is_named_by_what_it_says():
         ("2024-06-10T04:02:11+02:00", "02:02:11", ()),
     ],
 )
-def test_dates_are_read_with_the_zones_that_they_name(
-    written: str, expected: str, flags: tuple[str, ...]
-):
+def test_dates_are_read_with_the_zones_that_they_name(written, expected, flags):
     entry = feed().parse(item(f"<title>t</title><pubDate>{written}</pubDate>"))
 
     assert entry.entry_time is not None
@@ -274,9 +272,7 @@ def test_a_base_that_is_no_address_changes_none():
     st.integers(0, 1200),
     st.binary(max_size=8),
 )
-def test_whatever_happens_to_an_item_it_is_read_or_refused(
-    raw: RawItem, start: int, end: int, put: bytes
-):
+def test_whatever_happens_to_an_item_it_is_read_or_refused(raw, start, end, put):
     spoiled = raw.payload[:start] + put + raw.payload[end:]
 
     for payload in (spoiled, {"a": [1]}, None, ""):

@@ -24,9 +24,7 @@ def test_text_in_utf8_is_never_changed_however_it_is_cut(text: str, size: int) -
 
 
 @given(st.binary(), st.integers(min_value=1, max_value=7))
-def test_any_bytes_become_the_same_text_however_they_are_cut(
-    data: bytes, size: int
-) -> None:
+def test_any_bytes_become_the_same_text_however_they_are_cut(data, size) -> None:
     assert read_in_pieces(data, size) == read_in_pieces(data, 1000)
     read_in_pieces(data, size).decode("utf-8")
 

@@ -65,9 +65,7 @@ def rest(**args: Any) -> GenericREST:
         ({"params": {"until": "u", "unknown": "x"}}, "unknown"),
     ],
 )
-def test_settings_that_cannot_work_name_what_is_missing(
-    args: dict[str, Any], named: str
-):
+def test_settings_that_cannot_work_name_what_is_missing(args, named):
     with pytest.raises(ValidationError, match=named):
         RestArgs.model_validate(args)
 

@@ -68,9 +68,7 @@ def has(one: object, kind: type) -> bool:
         ("SELECT 1; -- the end", "SELECT 1;  ", None),
     ],
 )
-def test_parameters_are_found_outside_of_quotations_alone(
-    text: str, named: str | None, pyformat: str | None
-):
+def test_parameters_are_found_outside_of_quotations_alone(text, named, pyformat):
     statement = Statement(text)
 
     assert statement.written("named") == (named or text)

@@ -126,9 +126,7 @@ def test_a_model_s_share_is_told() -> None:
         (SAID, "deadline", "unavailable", "deadline"),
     ],
 )
-def test_where_no_word_stands_it_is_told_why(
-    text: str, reason: ExitReason, status: str, told: str
-) -> None:
+def test_where_no_word_stands_it_is_told_why(text, reason, status, told) -> None:
     answer = worded(prepared(SMITH, MUELLER), text, reason)
     assert (answer.text, answer.source) == ("Plain.", "deterministic")
     assert answer.model is not None
@@ -144,9 +142,7 @@ def test_a_refusal_stands() -> None:
 
 
 @pytest.mark.parametrize("by", ["llm", "deterministic"])
-def test_a_model_words_what_it_is_to_word(
-    monkeypatch: pytest.MonkeyPatch, by: Any
-) -> None:
+def test_a_model_words_what_it_is_to_word(monkeypatch, by) -> None:
     given = prepared(SMITH, MUELLER)
     monkeypatch.setattr(agent_answer, "prepare_answer", lambda *_: given)
     heard: list[Answer] = []

@@ -39,9 +39,7 @@ def turn(number: int, *, again: int = 0, **fields: Any) -> TurnRow:
         ((1, 1, 1, 1), "step_guard"),
     ],
 )
-def test_the_guard_counts_words_and_calls(
-    words: tuple[int, ...], stops: str | None
-) -> None:
+def test_the_guard_counts_words_and_calls(words, stops) -> None:
     bounds = Bounds()
     before = [turn(number, again=again) for number, again in enumerate(words, 1)]
     assert bounds.steps == 11

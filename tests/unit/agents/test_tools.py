@@ -38,9 +38,7 @@ def test_no_names_of_people_are_listed() -> None:
 
 
 @pytest.mark.parametrize("before", [None, ("Water",)])
-def test_values_of_excluded_logbooks_are_not_asked_for(
-    monkeypatch: pytest.MonkeyPatch, before: tuple[str, ...] | None
-) -> None:
+def test_values_of_excluded_logbooks_are_not_asked_for(monkeypatch, before) -> None:
     asked: list[Filters] = []
 
     def list_options(plan: Plan, *_: Any, **__: Any) -> Options:
@@ -84,11 +82,7 @@ def test_values_of_excluded_logbooks_are_not_asked_for(
     ],
     ids=["none", "the request's", "the call's"],
 )
-def test_times_are_the_call_s_else_the_request_s(
-    asked: dict[str, str],
-    called: dict[str, str],
-    span: tuple[str | None, str | None],
-) -> None:
+def test_times_are_the_call_s_else_the_request_s(asked, called, span) -> None:
     plan = make_plan(
         SearchQuery("klystron", mode="agent", filters=asked),
         Scope("default", "anna"),

@@ -117,9 +117,7 @@ def test_a_newer_value_is_told_in_the_unit_of_the_older_one(
 
 
 @pytest.mark.parametrize("stated", [3.2, 3.3])
-def test_where_the_newer_value_is_not_told_the_order_is_that_of_time(
-    stated: float,
-) -> None:
+def test_where_the_newer_value_is_not_told_the_order_is_that_of_time(stated) -> None:
     values: dict[UUID, tuple[Other, ...]] = {OLD.row.entry_id: (NEWER,)}
     if stated != NEWER.stated:
         # Another value of the entry was replaced than the sentence states.

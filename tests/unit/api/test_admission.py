@@ -87,9 +87,7 @@ def test_a_search_that_waits_gets_the_next_free_place() -> None:
 
 @pytest.mark.requirement("S1-101", "C40")
 @pytest.mark.parametrize(("asked", "refused"), [(60, 0), (150, 0), (200, 50)])
-def test_fifty_search_a_hundred_wait_and_the_rest_is_refused(
-    asked: int, refused: int
-) -> None:
+def test_fifty_search_a_hundred_wait_and_the_rest_is_refused(asked, refused) -> None:
     shipped = Settings.load({})
     bounds = (shipped.max_concurrent_searches, shipped.search_queue_limit)
     assert (*bounds, shipped.search_queue_wait_ms) == (50, 100, 1000)
@@ -178,9 +176,7 @@ def test_a_caller_who_is_gone_when_its_turn_comes_holds_no_place() -> None:
     asyncio.run(story())
 
 
-def test_a_file_gives_its_place_back_from_a_thread_and_refuses_in_its_own_words() -> (
-    None
-):
+def test_a_file_gives_its_place_back_from_a_thread_and_refuses_in_its_own_words():
     async def story() -> CapacityError:
         exports = Exports(Settings(search={"max_exports": 1}), "")
         admission = exports._admission

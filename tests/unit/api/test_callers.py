@@ -74,9 +74,7 @@ def test_another_machine_needs_a_key(peer: str) -> None:
     "origin",
     ["http://evil.example", "null", "http://localhost:9000", "http://localhost"],
 )
-def test_a_page_of_somebody_else_writes_nothing_without_a_key(
-    method: str, origin: str
-) -> None:
+def test_a_page_of_somebody_else_writes_nothing_without_a_key(method, origin) -> None:
     with pytest.raises(AccessError) as caught:
         find(method=method, origin=origin)
     assert (caught.value.error_code, caught.value.status) == ("origin_refused", 403)
@@ -92,9 +90,7 @@ def test_a_page_of_somebody_else_writes_nothing_without_a_key(
         ("HEAD", {"origin": "http://evil.example"}),
     ],
 )
-def test_the_page_of_this_machine_and_programs_write(
-    method: str, headers: dict[str, str]
-) -> None:
+def test_the_page_of_this_machine_and_programs_write(method, headers) -> None:
     assert find(method=method, **headers) == "anonymous"
 
 

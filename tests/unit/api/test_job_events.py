@@ -133,9 +133,7 @@ def test_what_is_told_while_a_job_runs_has_the_same_ids_afterwards() -> None:
 @pytest.mark.parametrize(
     ("told", "after"), [(None, 0), ([], 0), (TOLD[:1], 0), ([], 4)], ids=repr
 )
-def test_where_events_are_lost_the_whole_job_comes_first(
-    told: Sequence[ProgressEvent] | None, after: int
-) -> None:
+def test_where_events_are_lost_the_whole_job_comes_first(told, after) -> None:
     events = events_after(seen(ENDED, told), after)
     assert names(events) == ["snapshot", *LAST]
     assert events[0].data["response"] == ANSWER["response"]

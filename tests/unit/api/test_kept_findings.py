@@ -11,9 +11,7 @@ A_MINUTE = 60.0
 
 
 @pytest.mark.parametrize("trouble", [None, DatabaseConnectionError()])
-def test_a_finding_is_told_again_for_as_long_as_the_asker_takes_it(
-    trouble: DatabaseConnectionError | None,
-) -> None:
+def test_a_finding_is_told_again_for_as_long_as_the_asker_takes_it(trouble) -> None:
     asked: list[str] = []
 
     def ask() -> None:

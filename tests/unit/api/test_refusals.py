@@ -45,9 +45,7 @@ def refused(model: Any, body: object) -> dict[str, Any]:
         (SearchRequest, [], {"body"}),
     ],
 )
-def test_a_field_is_named_as_it_was_sent(
-    model: Any, body: object, paths: set[str]
-) -> None:
+def test_a_field_is_named_as_it_was_sent(model, body, paths) -> None:
     assert set(refused(model, body)) == paths
 
 

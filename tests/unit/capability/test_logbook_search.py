@@ -209,9 +209,7 @@ def test_what_builds_no_prompts_is_refused(named: str, monkeypatch: pytest.Monke
 
 
 @pytest.mark.requirement("S2-45")
-def test_without_prompts_the_guidance_is_the_same_without_examples(
-    monkeypatch: pytest.MonkeyPatch,
-):
+def test_without_prompts_the_guidance_is_the_same_without_examples(monkeypatch):
     monkeypatch.setenv("LOGCHORD_CAPABILITY__PROMPTS", "false")
     guide = LogbookSearchCapability.get_orchestrator_guide()
     assert guide == default_orchestrator_guide()
@@ -344,15 +342,11 @@ def searched_within(context: CapabilityContext, monkeypatch: pytest.MonkeyPatch)
         ),
     ],
 )
-def test_a_time_range_of_any_class_bounds_the_search(
-    context: CapabilityContext, searched: Any, monkeypatch: pytest.MonkeyPatch
-):
+def test_a_time_range_of_any_class_bounds_the_search(context, searched, monkeypatch):
     assert searched_within(context, monkeypatch) == searched
 
 
 @pytest.mark.parametrize("context", [OwnRange(), OwnRange(start_date=7, end_date=8)])
-def test_a_time_range_without_ends_is_refused(
-    context: CapabilityContext, monkeypatch: pytest.MonkeyPatch
-):
+def test_a_time_range_without_ends_is_refused(context, monkeypatch):
     with pytest.raises(InvalidRequestError, match="OwnRange"):
         searched_within(context, monkeypatch)

@@ -74,9 +74,7 @@ def made(
     return [*make_cards.make_cards(context, plan, page, 1000)]
 
 
-def test_a_card_that_fails_leaves_those_before_it(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_card_that_fails_leaves_those_before_it(monkeypatch) -> None:
     def load(_: object, __: object, thread: UUID) -> list[CardEntry]:
         if thread == UUID(int=2):
             raise DatabaseQueryError(technical="canceling statement")
@@ -85,9 +83,7 @@ def test_a_card_that_fails_leaves_those_before_it(
     assert [one.card_id for one in made(monkeypatch, load)] == [f"thread:{UUID(int=1)}"]
 
 
-def test_statements_that_are_each_in_time_are_together_not_too_many(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_statements_that_are_each_in_time_are_together_not_too_many(monkeypatch):
     asked = []
 
     def load(_: object, __: object, thread: UUID) -> list[CardEntry]:

@@ -56,9 +56,7 @@ def test_in_the_place_of_a_parent_stands_what_has_superseded_it_or_that_again():
 
 
 @given(st.lists(st.none() | st.integers(0, 20), max_size=20))
-def test_every_entry_stands_there_once_whatever_answers_what(
-    parents: list[int | None],
-):
+def test_every_entry_stands_there_once_whatever_answers_what(parents):
     found = tree(entries(*parents))
     assert sorted(node.entry_id.int for node in found) == list(range(len(parents)))
     depths = {node.entry_id: node.depth for node in found}

@@ -3,7 +3,6 @@
 import io
 import json
 import sys
-from typing import Any
 
 import httpx2
 import pytest
@@ -72,9 +71,7 @@ TURN = {
         ),
     ],
 )
-def test_a_turn_is_told_with_its_calls_and_its_cost(
-    turn: dict[str, Any], told: list[str]
-) -> None:
+def test_a_turn_is_told_with_its_calls_and_its_cost(turn, told) -> None:
     assert agent_turns.tell(turn) == told
 
 
@@ -85,9 +82,7 @@ def test_what_a_model_asks_for_moves_no_cursor() -> None:
 
 
 @pytest.mark.parametrize("debugs", [True, False])
-def test_turns_are_told_as_they_end_where_that_is_asked_for(
-    monkeypatch: pytest.MonkeyPatch, *, debugs: bool
-) -> None:
+def test_turns_are_told_as_they_end_where_that_is_asked_for(monkeypatch, *, debugs):
     shown = io.StringIO()
     monkeypatch.setattr(sys, "stderr", shown)
     events = [("agent_turn", TURN), ("done", {"state": "done"})]

@@ -53,9 +53,7 @@ def test_a_hit_that_nobody_has_compared_says_so() -> None:
 
 
 @pytest.mark.requirement("S3-07")
-def test_python_calls_it_as_other_software_does(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_python_calls_it_as_other_software_does(monkeypatch) -> None:
     taken = inspect.signature(python.agentic_search).parameters.values()
     assert [(one.name, one.default) for one in taken] == [
         ("query", inspect.Parameter.empty),

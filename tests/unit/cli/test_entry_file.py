@@ -54,9 +54,7 @@ def test_an_empty_cell_is_left_out_and_an_empty_text_stays():
         ("x" * 1_000_001 + ",d", "This is no CSV: field larger than field limit"),
     ],
 )
-def test_a_row_of_csv_whose_end_is_unknown_is_named_and_ends_the_file(
-    broken: str, told: str
-):
+def test_a_row_of_csv_whose_end_is_unknown_is_named_and_ends_the_file(broken, told):
     found = read(f'\ntext,title\na,"b\nc"\n\n{broken}\n\ne,f\n')
 
     assert [row.place for row in found] == ["line 3", "line 6"]

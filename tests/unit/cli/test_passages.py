@@ -41,9 +41,7 @@ def test_facts_that_do_not_fit_begin_a_new_line() -> None:
     st.lists(st.lists(st.text(max_size=40), max_size=4), min_size=1, max_size=3),
     st.integers(20, 90),
 )
-def test_no_line_is_wider_than_the_terminal_nor_moves_its_cursor(
-    parts: list[list[str]], width: int
-) -> None:
+def test_no_line_is_wider_than_the_terminal_nor_moves_its_cursor(parts, width) -> None:
     told = [
         "".join(f"{html.escape(one)}<b>{html.escape(one)}</b>" for one in part)
         for part in parts

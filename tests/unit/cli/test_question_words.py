@@ -34,9 +34,7 @@ def parsed(*arguments: str) -> dict[str, object]:
         (("--limit", "3", "--", "beam", "--debug", "-x"), ("beam", "--debug", "-x")),
     ],
 )
-def test_a_word_behind_a_minus_reaches_the_question(
-    arguments: tuple[str, ...], words: tuple[str, ...]
-) -> None:
+def test_a_word_behind_a_minus_reaches_the_question(arguments, words) -> None:
     taken = parsed(*arguments)
     assert taken["words"] == words
     assert taken["debug"] is False
@@ -83,16 +81,12 @@ def test_what_is_typed_wrongly_is_refused_and_the_nearest_named(
     assert printed.out == ""
 
 
-def test_an_option_with_one_minus_is_a_word_and_says_so(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_an_option_with_one_minus_is_a_word_and_says_so(capsys) -> None:
     parsed("beam", "-strict")
     assert "the option is --strict" in capsys.readouterr().err
 
 
-def test_a_text_to_analyse_may_hold_a_minus(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_a_text_to_analyse_may_hold_a_minus(capsys) -> None:
     assert ending("tokens", "current", "-5", "mA") == 0
     assert "current" in capsys.readouterr().out
 

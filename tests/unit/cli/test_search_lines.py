@@ -105,9 +105,7 @@ def test_of_nothing_found_the_time_that_each_source_covers_is_told() -> None:
         ({"status": "empty", "fallback_for": "a"}, "semantic for a empty"),
     ],
 )
-def test_a_part_of_a_search_that_was_not_carried_out_says_why(
-    fields: dict[str, Any], told: str
-) -> None:
+def test_a_part_of_a_search_that_was_not_carried_out_says_why(fields, told) -> None:
     nothing = dict.fromkeys(("error_code", "reason", "fallback_for"))
     one = {"name": "semantic", "candidates": 0, **nothing, **fields}
     assert click.unstyle(branch_told(one)) == told

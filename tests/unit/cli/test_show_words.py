@@ -41,9 +41,7 @@ class Screen(io.StringIO):
 
 
 @pytest.mark.parametrize("is_terminal", [True, False])
-def test_words_are_shown_on_a_terminal_alone(
-    monkeypatch: pytest.MonkeyPatch, *, is_terminal: bool
-) -> None:
+def test_words_are_shown_on_a_terminal_alone(monkeypatch, *, is_terminal) -> None:
     screen = Screen(is_terminal=is_terminal)
     monkeypatch.setattr(sys, "stderr", screen)
     transport = httpx2.MockTransport(streaming)

@@ -47,9 +47,7 @@ def answer(status: int, **content: object) -> httpx2.Response:
         (503, {}, 5, "try again"),
     ],
 )
-def test_an_answer_of_somebody_else_is_told_as_that(
-    status: int, headers: dict[str, str], code: int, told: str
-) -> None:
+def test_an_answer_of_somebody_else_is_told_as_that(status, headers, code, told):
     error = api_client.error_of(answer(status, html="<p>hello", headers=headers))
     assert error.exit_code == code
     assert told in error.message
@@ -85,9 +83,7 @@ def test_of_an_error_each_reason_is_said_once() -> None:
         (LogchordError(code="maintenance_in_progress"), 5),
     ],
 )
-def test_a_search_that_failed_ends_the_command_by_its_severity(
-    error: LogchordError, code: int
-) -> None:
+def test_a_search_that_failed_ends_the_command_by_its_severity(error, code) -> None:
     told = error.body()["error"]
     at = "2026-03-02T04:10:00Z"
     job = {"ended_at": at, "state": "failed", "error": told, "response": None}

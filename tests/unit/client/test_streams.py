@@ -110,9 +110,7 @@ def test_retry_after_is_waited_for_three_times_and_within_the_time_there_is(
         ({"mode": "agent"}, {"mode": "agent"}),
     ],
 )
-def test_a_question_is_answered_in_sentences(
-    fields: dict[str, Any], sent: dict[str, Any]
-):
+def test_a_question_is_answered_in_sentences(fields, sent):
     asked = []
 
     def answer(request: httpx2.Request) -> httpx2.Response:

@@ -67,9 +67,7 @@ cosines = st.floats(-1, 1, width=16)
 
 
 @given(st.dictionaries(st.sampled_from("abcdefgh"), st.tuples(cosines, cosines)))
-def test_the_order_is_that_of_the_moved_question_on_the_scale_of_the_asked_one(
-    both: dict[str, tuple[float, float]],
-) -> None:
+def test_the_order_is_that_of_the_moved_question_on_the_scale_of_the_asked_one(both):
     own = {name: one for name, (one, _) in both.items()}
     moved = {name: one for name, (_, one) in both.items()}
     found = [meaning(*(hit(name, cosine) for name, cosine in own.items()))]
@@ -84,9 +82,7 @@ def test_the_order_is_that_of_the_moved_question_on_the_scale_of_the_asked_one(
     assert shift_to_old_maximum(fused, {}, {}) == {}
 
 
-def test_how_far_a_question_moves_is_a_setting_from_nothing_to_all_of_the_mean() -> (
-    None
-):
+def test_how_far_a_question_moves_is_a_setting_from_nothing_to_all_of_the_mean():
     shipped = RerankingSettings()
     assert shipped.feedback == SHIPPED.feedback
     assert RerankingSettings(feedback=0).feedback == 0

@@ -1,7 +1,5 @@
 """Pieces of a question beside those of a text, and what that does to an order."""
 
-from pathlib import Path
-
 import pytest
 
 from shared.embedding import load_model
@@ -31,9 +29,7 @@ def plan_of(mode: str = "hybrid", **asked: object) -> Plan:
     return make_plan(SearchQuery("beam", mode=mode, ordering=asked), ANNA, READ_LATE)
 
 
-def test_each_piece_of_a_question_takes_the_best_cosine_of_a_text(
-    tmp_path: Path,
-) -> None:
+def test_each_piece_of_a_question_takes_the_best_cosine_of_a_text(tmp_path) -> None:
     late = LateInteraction(pair_graph.save_pieces(tmp_path))
     found = late.logits("beam dump", ["dump beam", "beam", "valve valve"], 5.0)
     # A beam is (1, 0), a dump (0, 1) and a valve between them, however long.
@@ -41,9 +37,7 @@ def test_each_piece_of_a_question_takes_the_best_cosine_of_a_text(
     assert late.logits("beam", [], 5.0) == []
 
 
-def test_out_of_time_it_is_late_and_no_model_of_pieces_is_refused(
-    tmp_path: Path,
-) -> None:
+def test_out_of_time_it_is_late_and_no_model_of_pieces_is_refused(tmp_path) -> None:
     late = LateInteraction(pair_graph.save_pieces(tmp_path))
     with pytest.raises(LogchordError) as caught:
         late.logits("beam", ["dump"], 0.0)
@@ -76,9 +70,7 @@ def test_what_words_alone_have_found_is_halved_with_a_likeness() -> None:
 
 
 @pytest.mark.parametrize("likeness", [0.2, 0.74])
-def test_what_a_machine_wrote_never_stands_above_what_is_as_like(
-    likeness: float,
-) -> None:
+def test_what_a_machine_wrote_never_stands_above_what_is_as_like(likeness) -> None:
     weak = words(
         hit("best", 4.6),
         hit("machine", 1.6, origin="machine"),

@@ -7,8 +7,6 @@ from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
-import pytest
-
 from shared.embedding.vectors import nearest
 from shared.embedding.vectors.nearest import Near
 
@@ -31,9 +29,7 @@ class Pages:
         return read()
 
 
-def test_a_page_that_misses_what_the_one_before_found_takes_nothing_away(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_page_that_misses_what_the_one_before_found_takes_nothing_away(monkeypatch):
     # One long entry fills the first page; of the second the index gave a part.
     first = [near(1, chunk, 0.9 - chunk / 100) for chunk in range(3)]
     told = iter([([*first, near(2, 0, 0.8)], 4.0), ([near(3, 0, 0.5)], 4.0)])

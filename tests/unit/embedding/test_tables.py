@@ -25,9 +25,7 @@ TITLE = "Vacuum scan"
         (HEADER.replace(" | ", "   "), ROWS.replace(" | ", "   ")),
     ],
 )
-def test_each_chunk_of_a_table_has_its_header_and_begins_with_a_row(
-    header: str, rows: str
-) -> None:
+def test_each_chunk_of_a_table_has_its_header_and_begins_with_a_row(header, rows):
     encoder = ReadingEncoder()
     found = embed_entry.embed(entry(TITLE, f"{header}\n{rows}"), encoder)
     assert len(found.chunks) > 3
@@ -39,9 +37,7 @@ def test_each_chunk_of_a_table_has_its_header_and_begins_with_a_row(
     assert encoder.read[0].count(header) == 1
 
 
-def test_a_chunk_behind_a_table_and_one_that_has_the_header_itself_repeat_none() -> (
-    None
-):
+def test_a_chunk_behind_a_table_and_one_that_has_the_header_itself_repeat_none():
     prose = " ".join(f"word{number}." for number in range(600))
     short = "\n".join(ROWS.split("\n")[:4])
     found = chunks.cut(f"{prose}\n\n{HEADER}\n{short}\n\n{prose}", HashingEncoder())
@@ -86,9 +82,7 @@ _TABLES = st.lists(
 
 
 @given(_TABLES, st.sampled_from([4, 9, 30]))
-def test_no_header_pushes_any_of_the_text_out_of_what_is_read(
-    text: str, max_tokens: int
-) -> None:
+def test_no_header_pushes_any_of_the_text_out_of_what_is_read(text, max_tokens) -> None:
     encoder = ReadingEncoder(max_tokens)
     found = embed_entry.embed(entry("", text), encoder)
     covered: set[int] = set()

@@ -11,9 +11,7 @@ from shared.errors import AccessError
 @pytest.mark.requirement("SEC2")
 @pytest.mark.parametrize("logbooks", [(), ("ops",)])
 @pytest.mark.parametrize("written", [(), ("rf",), ("ops", "rf")])
-def test_a_key_of_some_logbooks_writes_to_no_other(
-    logbooks: tuple[str, ...], written: tuple[str, ...]
-) -> None:
+def test_a_key_of_some_logbooks_writes_to_no_other(logbooks, written) -> None:
     scope = Scope(tenant="t", subject="s", logbooks=logbooks)
     with pytest.raises(AccessError) as caught:
         write_rights.check(scope, EntryDraft("api", "1", "x", logbooks=written))

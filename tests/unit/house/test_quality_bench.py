@@ -58,9 +58,7 @@ def test_bare_bm25_finds_by_stem_and_nothing_where_no_word_is_shared() -> None:
     ],
     ids=["above", "a_bit_below_on_one", "far_below", "below_in_mean", "equal_in_mean"],
 )
-def test_the_gate_allows_a_little_on_one_collection_and_nothing_in_the_mean(
-    ours: tuple[float, float], told: list[str]
-) -> None:
+def test_the_gate_allows_a_little_on_one_collection_and_nothing_in_the_mean(ours, told):
     base = (0.40, 0.49)
     found = [
         Found(name, way, {"ndcg_cut_10": values[number]})

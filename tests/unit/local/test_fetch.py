@@ -68,9 +68,7 @@ def test_a_broken_archive_leaves_no_template_and_no_leftover(tmp_path: Path) -> 
     assert [path.name for path in tmp_path.iterdir()] == ["broken.zip"]
 
 
-def test_a_genuine_file_in_the_cache_is_used_without_a_network(
-    tmp_path: Path, archive: Path
-) -> None:
+def test_a_genuine_file_in_the_cache_is_used_without_a_network(tmp_path, archive):
     artifact = artifact_of(archive)
     kept = tmp_path / artifact.filename
     archive.rename(kept)

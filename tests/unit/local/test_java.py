@@ -29,16 +29,12 @@ def install(home: Path, version: str) -> Path:
 
 
 @pytest.mark.parametrize("version", ["21", "21.0.2", "25-ea"])
-def test_a_java_home_that_is_new_enough_is_taken(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, version: str
-) -> None:
+def test_a_java_home_that_is_new_enough_is_taken(folder, monkeypatch, version) -> None:
     monkeypatch.setenv("JAVA_HOME", str(install(folder / "jdk", version)))
     assert java.java_home() == folder / "jdk"
 
 
-def test_a_java_on_the_path_comes_second(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_java_on_the_path_comes_second(folder, monkeypatch) -> None:
     monkeypatch.setenv("JAVA_HOME", str(install(folder / "old", "17.0.15")))
     new = install(folder / "new", "24.0.1")
     monkeypatch.setenv("PATH", str(new / "bin"))
@@ -56,9 +52,7 @@ def test_an_old_or_broken_java_gives_way_to_the_one_in_the_wheel(
     assert (home / "bin" / "java").is_file()
 
 
-def test_a_java_home_that_does_not_exist_is_passed_over(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_java_home_that_does_not_exist_is_passed_over(folder, monkeypatch) -> None:
     monkeypatch.setenv("JAVA_HOME", str(folder / "absent"))
     monkeypatch.setenv("PATH", str(folder / "nothing"))
     assert java.java_home().name == "java-runtime"

@@ -76,9 +76,7 @@ def doctor_pools(pools: int, single: int) -> Check:
 
 
 @pytest.mark.parametrize("line", ["no colon", "Upper: x", "a:", ": x"])
-def test_a_line_that_is_no_process_is_refused_by_its_number(
-    tmp_path: Path, line: str
-) -> None:
+def test_a_line_that_is_no_process_is_refused_by_its_number(tmp_path, line) -> None:
     path = tmp_path / "Procfile"
     path.write_text(f"# comment\n\nweb: true\n{line}\n", encoding="utf-8")
     with pytest.raises(ValueError, match="line 4"):
@@ -118,9 +116,7 @@ def test_reading_all_that_match_has_workers_of_its_own_or_shares_those() -> None
 
 
 @pytest.mark.parametrize("queues", [(), ("nonsense",), ("search", "index")])
-def test_queues_of_no_one_kind_are_refused_and_the_kinds_named(
-    queues: tuple[str, ...],
-) -> None:
+def test_queues_of_no_one_kind_are_refused_and_the_kinds_named(queues) -> None:
     with pytest.raises(ValueError, match=r"one of: search\.bulk; answer; search,"):
         worker_kinds.kind_of(queues)
 

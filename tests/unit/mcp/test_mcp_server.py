@@ -117,9 +117,7 @@ def test_all_tools_and_the_one_that_writes_are_there_where_settings_say_so():
     assert names(tools="all") == {*eight, *OTHER_NAMES, "pinned_search"}
 
 
-def test_arguments_that_only_the_tool_itself_finds_wrong_are_an_error(
-    monkeypatch: pytest.MonkeyPatch,
-):
+def test_arguments_that_only_the_tool_itself_finds_wrong_are_an_error(monkeypatch):
     async def validate(_: RestCalls, __: Arguments) -> dict[str, Any]:
         return Search.model_validate({"query": "x", "sort": "date"}).model_dump()
 
@@ -131,9 +129,7 @@ def test_arguments_that_only_the_tool_itself_finds_wrong_are_an_error(
     assert told["details"]["fields"][0]["path"] == "sort"
 
 
-def test_without_its_package_the_command_says_what_it_needs(
-    monkeypatch: pytest.MonkeyPatch,
-):
+def test_without_its_package_the_command_says_what_it_needs(monkeypatch):
     monkeypatch.setitem(sys.modules, "mcp", None)
     command = serve.mcp.callback
     assert command is not None

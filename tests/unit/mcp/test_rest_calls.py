@@ -67,9 +67,7 @@ async def test_a_part_of_an_answer_is_told_and_a_failure_is_an_error(late: LateS
         ("/e/ops/7", "/e/ops/7"),
     ],
 )
-async def test_an_entry_is_read_in_the_revision_that_its_permalink_names(
-    ref: str, path: str
-):
+async def test_an_entry_is_read_in_the_revision_that_its_permalink_names(ref, path):
     def answer(request: httpx2.Request) -> httpx2.Response:
         return httpx2.Response(200, json={"path": request.url.raw_path.decode()})
 

@@ -45,9 +45,7 @@ DETAILS = st.dictionaries(st.text(max_size=20), st.lists(TEXTS, max_size=5), max
 
 @pytest.mark.requirement("U35")
 @given(TEXTS, DETAILS, st.integers(LEAST_CHARS, 20_000))
-def test_an_error_is_never_longer_and_keeps_its_code(
-    message: str, details: dict[str, Any], most: int
-):
+def test_an_error_is_never_longer_and_keeps_its_code(message, details, most):
     error = LogchordError(message, code="unknown_filter", details=details)
     body = error.body("r-1")
     text, told = write_error(body, most)

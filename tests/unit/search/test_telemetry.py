@@ -47,9 +47,7 @@ def note(noted: Telemetry) -> None:
     noted.note(AskedQuestion("t", "rf trips", None, json.dumps(answer)))
 
 
-def test_what_nobody_foresaw_costs_one_answer_and_is_told(
-    noted: Telemetry, secret: Secret
-):
+def test_what_nobody_foresaw_costs_one_answer_and_is_told(noted, secret):
     secret.is_let_go.set()
     with capture_logs() as logs:
         for number in (1, 2):
@@ -59,9 +57,7 @@ def test_what_nobody_foresaw_costs_one_answer_and_is_told(
     assert [one["failure"] for one in logs] == ["UnforeseenError"] * 2
 
 
-def test_a_hundred_wait_at_most_and_stopping_waits_for_none(
-    noted: Telemetry, secret: Secret, monkeypatch: pytest.MonkeyPatch
-):
+def test_a_hundred_wait_at_most_and_stopping_waits_for_none(noted, secret, monkeypatch):
     monkeypatch.setattr(telemetry, "_STOP_SECONDS", 0.1)
     note(noted)
     until(lambda: secret.asked, within_seconds=10)

@@ -81,9 +81,7 @@ STEPS = st.lists(
     steps=STEPS,
     order=st.sampled_from([sorted, lambda keys: sorted(keys, reverse=True)]),
 )
-def test_it_is_what_a_table_read_whole_would_be(
-    stored: dict[str, int], steps: list[tuple[str, str]], order
-):
+def test_it_is_what_a_table_read_whole_would_be(stored, steps, order):
     stored = {key: one for key, one in stored.items() if key not in {"\0", "\ud800"}}
     memory = StoredMemory(Shelf(stored, order).look)
     kept: dict[str, int | None] = dict(stored)

@@ -27,9 +27,7 @@ from shared.text.reading import abbreviations
         ("", []),
     ],
 )
-def test_only_words_whose_initials_fit_are_taken(
-    text: str, found: list[tuple[str, str]]
-) -> None:
+def test_only_words_whose_initials_fit_are_taken(text, found) -> None:
     assert [(one.term, one.form) for one in abbreviations.find(text)] == found
     for one in abbreviations.find(text):
         assert " ".join(text[one.place :].split()).startswith(one.form)

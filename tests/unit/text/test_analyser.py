@@ -47,9 +47,7 @@ def test_every_spelling_of_a_beamline_is_one_token(spelling: str) -> None:
         ("MAG{Q1}:I-SP", "mag{q1}:i-sp", {"q1", "sp", "mag"}),
     ],
 )
-def test_a_name_is_one_token_and_found_by_its_parts(
-    text: str, token: str, some_idents: set[str]
-) -> None:
+def test_a_name_is_one_token_and_found_by_its_parts(text, token, some_idents) -> None:
     analysis = analyse(Sections(text=f"see {text}."), "en")
     assert analysis.stream == f"see {token}"
     assert some_idents <= set(analysis.idents)
@@ -168,9 +166,7 @@ def test_hostile_texts_are_analysed_into_short_tokens(text: str) -> None:
 
 
 @given(st.text(), st.sampled_from(["en", "de", "fr", "it", "es", "ja", "unknown"]))
-def test_any_text_gives_terms_without_space_inside_their_text(
-    text: str, language: str
-) -> None:
+def test_any_text_gives_terms_without_space_inside_their_text(text, language) -> None:
     ends = 0
     for token in scan(text, language):
         assert ends <= token.end
@@ -193,9 +189,7 @@ def test_the_plain_split_is_total_and_says_what_it_is(text: str) -> None:
     ("tag", "language"),
     [("de", "de"), ("de-CH", "de"), ("EN_us", "en"), ("und", None), ("German", None)],
 )
-def test_a_language_that_the_source_says_is_read_from_its_tag(
-    tag: str, language: str | None
-) -> None:
+def test_a_language_that_the_source_says_is_read_from_its_tag(tag, language) -> None:
     assert parse_language_tag(tag) == language
     assert parse_language_tag(None) is None
 
@@ -218,7 +212,5 @@ def test_a_language_that_the_source_says_is_read_from_its_tag(
         ("12345 ---", None, "en"),
     ],
 )
-def test_the_language_is_told_or_the_expected_one_stands(
-    text: str, expected: str | None, language: str
-) -> None:
+def test_the_language_is_told_or_the_expected_one_stands(text, expected, language):
     assert detect(text, expected) == language

@@ -31,9 +31,7 @@ def term(word: str, language: str) -> str:
         ("en", ["cavities", "cavity", "cavity\u2019s"]),
     ],
 )
-def test_a_word_is_one_however_it_is_bent_and_typed(
-    language: str, words: list[str]
-) -> None:
+def test_a_word_is_one_however_it_is_bent_and_typed(language, words) -> None:
     assert len({term(word, language) for word in words}) == 1
 
 

@@ -47,9 +47,7 @@ def terms(text: str) -> list[str]:
     return [token.term for token in read(text)]
 
 
-def test_words_of_incidents_have_no_entry_read_anew(
-    tmp_path: Path, own: facility.Facility
-) -> None:
+def test_words_of_incidents_have_no_entry_read_anew(tmp_path, own) -> None:
     path = tmp_path / "more.yaml"
     path.write_text(f"{FILE}incidents:\n  restored: [shutter .. green]\n", "utf-8")
     found = facility.load(path)
@@ -174,9 +172,7 @@ def test_what_is_numbered_as_no_known_substance_is_is_a_device(name: str) -> Non
         ("RF at 07:30", ("RF 0730", "0730")),
     ],
 )
-def test_a_time_is_found_by_the_name_that_it_may_be(
-    text: str, questions: tuple[str, ...]
-) -> None:
+def test_a_time_is_found_by_the_name_that_it_may_be(text, questions) -> None:
     analysis = analyse(Sections(text=text), "en")
     kept = {*analysis.stream.split(), *analysis.idents}
     for question in questions:
@@ -244,9 +240,7 @@ def test_a_possessive_is_no_part_of_where_a_name_stands() -> None:
     assert spans == ["HCM03", "and", "HCM 04", "trips", "the", "pump's", "seal"]
 
 
-def test_a_sign_that_a_pattern_of_the_facility_lets_in_stays_in_its_lexeme(
-    tmp_path: Path,
-) -> None:
+def test_a_sign_that_a_pattern_of_the_facility_lets_in_stays_in_its_lexeme(tmp_path):
     file = tmp_path / "facility.yaml"
     file.write_text("names: [{kind: rack, pattern: 'rack \\w+'}]\n", "utf-8")
     analysis = analyse(
@@ -290,17 +284,13 @@ def test_a_word_in_capitals_before_a_number_is_still_found_as_a_word() -> None:
         ("in Hutch 4B", "station", "hutch-4-b"),
     ],
 )
-def test_a_pattern_of_the_facility_makes_one_term(
-    own: facility.Facility, text: str, kind: str, term: str
-) -> None:
+def test_a_pattern_of_the_facility_makes_one_term(own, text, kind, term) -> None:
     named = [token for token in read(text, own) if token.is_name]
     assert [(token.kind, token.term) for token in named] == [(kind, term)]
     assert text[named[0].start : named[0].end] in text
 
 
-def test_patterns_leave_the_words_around_them_in_their_places(
-    own: facility.Facility,
-) -> None:
+def test_patterns_leave_the_words_around_them_in_their_places(own) -> None:
     text = "see RSR 12, hutch 3 and HCM 03."
     spans = [text[token.start : token.end] for token in read(text, own)]
     assert spans == ["see", "RSR 12", "hutch 3", "and", "HCM 03"]
@@ -329,9 +319,7 @@ def test_the_glossary_keeps_out_of_quotes_and_negations(own: facility.Facility) 
     assert clauses("beam -klystron", facility=own, wanted=False)[0].also == ()
 
 
-def test_another_file_is_another_analyser(
-    own: facility.Facility, tmp_path: Path
-) -> None:
+def test_another_file_is_another_analyser(own, tmp_path) -> None:
     words = tmp_path / "words.yaml"
     words.write_text("glossary:\n  - [a, b]\n", "utf-8")
     empty = tmp_path / "empty.yaml"
@@ -353,9 +341,7 @@ def test_another_file_is_another_analyser(
         ("- 1", "valid"),
     ],
 )
-def test_a_file_that_says_nonsense_is_refused(
-    tmp_path: Path, said: str, told: str
-) -> None:
+def test_a_file_that_says_nonsense_is_refused(tmp_path, said, told) -> None:
     path = tmp_path / "wrong.yaml"
     path.write_text(said, "utf-8")
     with pytest.raises(ConfigurationError, match=told):
@@ -368,9 +354,7 @@ def test_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
     assert facility.load(None) is PLAIN
 
 
-def test_two_of_the_facility_s_forms_are_one_entry_s_ident(
-    own: facility.Facility,
-) -> None:
+def test_two_of_the_facility_s_forms_are_one_entry_s_ident(own) -> None:
     analysis = analyse(Sections(text="RSR 0312"), "en", own)
     assert analysis.stream == "rsr-312"
     assert {"rsr", "0312", "312", "rsr0312"} <= set(analysis.idents)

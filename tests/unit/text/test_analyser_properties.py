@@ -61,9 +61,7 @@ LANGUAGE = st.sampled_from(LANGUAGES)
 
 
 @given(TEXTS, LANGUAGE)
-def test_places_are_of_the_original_text_in_order_and_read_alike_alone(
-    text: str, language: str
-) -> None:
+def test_places_are_of_the_original_text_in_order_and_read_alike_alone(text, language):
     place = 0
     for token in scan(text, language):
         marked = text[token.start : token.end]
@@ -76,9 +74,7 @@ def test_places_are_of_the_original_text_in_order_and_read_alike_alone(
 
 
 @given(WRITTEN, LANGUAGE, st.integers(1, 12))
-def test_a_line_read_in_stretches_comes_to_the_same(
-    text: str, language: str, size: int
-) -> None:
+def test_a_line_read_in_stretches_comes_to_the_same(text, language, size) -> None:
     whole = [*scan(text, language)]
     with mock.patch.object(tokens, "_STRETCH_CHARS", size):
         assert [*scan(text, language)] == whole

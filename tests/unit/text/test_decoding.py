@@ -33,9 +33,7 @@ LOST = "\ufffd"
         (b"caf\xe9", "WINDOWS-1252", "café", "cp1252"),
     ],
 )
-def test_bytes_are_read_by_what_names_their_charset(
-    data: bytes, declared: str | None, text: str, charset: str
-) -> None:
+def test_bytes_are_read_by_what_names_their_charset(data, declared, text, charset):
     assert decode(data, declared) == Decoded(
         text, charset, repaired=False, guessed=False
     )
@@ -57,9 +55,7 @@ def test_bytes_are_read_by_what_names_their_charset(
         *("unicode_escape", "utf-7", "idna", "punycode", "rot13", "hex", "undefined"),
     ],
 )
-def test_what_nobody_can_name_is_read_as_windows_and_says_so(
-    declared: str | None,
-) -> None:
+def test_what_nobody_can_name_is_read_as_windows_and_says_so(declared) -> None:
     found = decode(b"\x93caf\xe9\x94 5 \x80 \\u0041", declared)
     assert found == Decoded(
         "\u201ccafé\u201d 5 € \\u0041", "cp1252", repaired=False, guessed=True
@@ -81,9 +77,7 @@ def test_what_nobody_can_name_is_read_as_windows_and_says_so(
         (b"\xe9\x00", "ISO-8859-1", "é" + LOST),
     ],
 )
-def test_what_cannot_be_read_is_marked_and_flagged(
-    data: bytes, declared: str | None, text: str
-) -> None:
+def test_what_cannot_be_read_is_marked_and_flagged(data, declared, text) -> None:
     found = decode(data, declared)
     assert found.text == text
     assert found.repaired
@@ -108,9 +102,7 @@ def test_what_no_database_takes_is_mended(text: str, mended: str) -> None:
 
 
 @given(st.binary(max_size=200), st.none() | st.text(max_size=20))
-def test_any_bytes_become_a_text_that_can_be_kept(
-    data: bytes, declared: str | None
-) -> None:
+def test_any_bytes_become_a_text_that_can_be_kept(data, declared) -> None:
     found = decode(data, declared)
     found.text.encode("utf-8")
     assert "\x00" not in found.text

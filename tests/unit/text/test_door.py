@@ -94,9 +94,7 @@ def test_parsing_any_bytes_returns_or_refuses(raw: bytes) -> None:
         ("\x00", "nul_character", "body"),
     ],
 )
-def test_text_no_database_takes_is_refused_by_field(
-    document: object, code: str, path: str
-) -> None:
+def test_text_no_database_takes_is_refused_by_field(document, code, path) -> None:
     with pytest.raises(InvalidRequestError) as caught:
         door.check_tree(document)
     assert caught.value.error_code == code

@@ -4,7 +4,6 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from itertools import pairwise
 from math import isclose, isfinite
-from pathlib import Path
 from typing import Literal
 
 import pytest
@@ -68,16 +67,12 @@ def named(register: devices.Register, text: str) -> list[tuple[str, str, str]]:
         ("", []),
     ],
 )
-def test_a_text_names_the_things_of_the_table(
-    register: devices.Register, text: str, found: list[tuple[str, str]]
-) -> None:
+def test_a_text_names_the_things_of_the_table(register, text, found) -> None:
     assert [(value, how) for value, how, _ in named(register, text)] == found
 
 
 @pytest.mark.parametrize("ahead", [1, 2, 3, 13])
-def test_names_are_found_wherever_a_part_of_the_text_ends(
-    register: devices.Register, monkeypatch: pytest.MonkeyPatch, ahead: int
-):
+def test_names_are_found_wherever_a_part_of_the_text_ends(register, monkeypatch, ahead):
     text = "the horizontal corrector 3, bkt cyl and a/c; " * 9 + "hyd"
     whole = list(register.found(text))
 
@@ -118,9 +113,7 @@ def test_names_stand_in_the_text_in_order_and_apart(text: str) -> None:
         ("", "line 0: the columns are"),
     ],
 )
-def test_a_table_that_says_nonsense_is_refused_with_its_line(
-    table: str, told: str
-) -> None:
+def test_a_table_that_says_nonsense_is_refused_with_its_line(table, told) -> None:
     with pytest.raises(ValueError, match=told):
         devices.parse_devices(table)
 
@@ -181,9 +174,7 @@ PLAN = [
         ("2026-10-25T07:00:00", "day"),
     ],
 )
-def test_a_moment_falls_into_the_shift_of_the_wall_clock(
-    moment: str, shift: str
-) -> None:
+def test_a_moment_falls_into_the_shift_of_the_wall_clock(moment, shift) -> None:
     at = datetime.fromisoformat(moment).replace(tzinfo=UTC)
     assert shifts.plan(PLAN, "Europe/Berlin").at(at) == shift
 
@@ -258,9 +249,7 @@ def test_before_the_first_shift_of_a_day_the_last_goes_on() -> None:
         ("HCM03 V2.1A", None, None, None),
     ],
 )
-def test_a_number_with_a_unit_is_a_quantity(
-    text: str, dimension: str | None, value: float | None, name: str | None
-) -> None:
+def test_a_number_with_a_unit_is_a_quantity(text, dimension, value, name) -> None:
     found = list(quantities.find_quantities(text))
     if dimension is None:
         assert found == []
@@ -313,9 +302,7 @@ def test_a_range_has_two_ends(text: str, ends: tuple[float, ...]) -> None:
         (("1", "mSv/h"), ("100", "mrem/hr")),
     ],
 )
-def test_equal_quantities_are_equal(
-    one: tuple[str, str], other: tuple[str, str]
-) -> None:
+def test_equal_quantities_are_equal(one, other) -> None:
     first = quantities.convert_quantity(Decimal(one[0]), one[1])
     second = quantities.convert_quantity(Decimal(other[0]), other[1])
     assert first is not None
@@ -352,9 +339,7 @@ def test_equal_quantities_are_equal(
         ("1,2,3 mA", None, None, None),
     ],
 )
-def test_a_number_is_read_as_its_source_writes_it(
-    text: str, point: float | None, comma: float | None, german: float | None
-) -> None:
+def test_a_number_is_read_as_its_source_writes_it(text, point, comma, german) -> None:
     ways = [
         (point, list(quantities.find_quantities(text, "en"))),
         (point, list(quantities.find_quantities(text, "de", "."))),
@@ -414,9 +399,7 @@ def test_values_are_compared_by_their_key(
     assert (facts.make_term(field, one) == facts.make_term(field, other)) is same
 
 
-def test_the_facility_s_file_brings_its_tables_and_another_table_is_noticed(
-    tmp_path: Path,
-) -> None:
+def test_the_facility_s_file_brings_its_tables_and_another_table_is_noticed(tmp_path):
     path = tmp_path / "facility.yaml"
     (tmp_path / "things.csv").write_text(THINGS, "utf-8-sig")
     (tmp_path / "people.csv").write_text(PEOPLE, "utf-8")
@@ -450,9 +433,7 @@ def test_the_facility_s_file_brings_its_tables_and_another_table_is_noticed(
         ),
     ],
 )
-def test_tables_and_shifts_that_say_nonsense_are_refused(
-    tmp_path: Path, said: str, told: str
-) -> None:
+def test_tables_and_shifts_that_say_nonsense_are_refused(tmp_path, said, told) -> None:
     (tmp_path / "wrong.csv").write_text("x\n", "utf-8")
     path = tmp_path / "facility.yaml"
     path.write_text(said, "utf-8")

@@ -105,9 +105,7 @@ def test_text_without_marks_is_the_same_in_every_format(text: str) -> None:
 @given(
     st.lists(st.sampled_from(["<p>", "RF", " ", "<b>", "&lt;", "</p>", "\n", "<td>"]))
 )
-def test_what_has_been_read_once_reads_the_same_again_unless_it_shows_marks(
-    pieces: list[str],
-) -> None:
+def test_what_has_been_read_once_reads_the_same_again_unless_it_shows_marks(pieces):
     plain = to_plain("".join(pieces), "html")
     assert to_plain(to_plain(plain, "plain"), "plain") == plain
     if "<" not in plain:

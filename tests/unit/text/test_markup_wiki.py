@@ -76,9 +76,7 @@ def test_markdown_loses_its_marks_and_nothing_else(markdown: str, text: str) -> 
         ("[broken](http://x.org [a", "[broken](http://x.org [a"),
     ],
 )
-def test_links_and_pictures_in_markdown_say_what_they_are(
-    markdown: str, text: str
-) -> None:
+def test_links_and_pictures_in_markdown_say_what_they_are(markdown, text) -> None:
     assert to_plain(markdown, "markdown") == text
 
 

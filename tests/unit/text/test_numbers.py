@@ -45,9 +45,7 @@ NUMBERS: tuple[tuple[str, tuple[str, ...]], ...] = (
 @pytest.mark.parametrize(
     ("query", "expected"), NUMBERS, ids=[query[:20] for query, _ in NUMBERS]
 )
-def test_one_token_with_a_digit_may_be_the_number_of_an_entry(
-    query: str, expected: tuple[str, ...]
-) -> None:
+def test_one_token_with_a_digit_may_be_the_number_of_an_entry(query, expected) -> None:
     assert name_query.numbers(grammar.parse(query).tree) == expected
 
 
@@ -63,9 +61,7 @@ def test_a_question_of_words_costs_no_statement_more() -> None:
 
 
 @pytest.mark.requirement("U24")
-def test_what_was_asked_for_by_its_number_is_first_whatever_scores_and_models_say() -> (
-    None
-):
+def test_what_was_asked_for_by_its_number_is_first_whatever_scores_and_models_say():
     called, said = hit("called", 0.0, origin="machine"), hit("said", 9.0)
     by_words = replace(words(said, called), meant=("called",))
     # As it travels.

@@ -91,9 +91,7 @@ def stated(text: str) -> list[tuple[str, str, float]]:
         ("beam current 300 mA", []),
     ],
 )
-def test_a_text_states_values_of_its_devices(
-    text: str, values: list[tuple[str, str, float]]
-) -> None:
+def test_a_text_states_values_of_its_devices(text, values) -> None:
     assert stated(text) == values
 
 

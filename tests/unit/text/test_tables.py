@@ -184,9 +184,7 @@ def test_a_device_in_a_header_is_whose_column_it_is() -> None:
         ("I [mA]", "", []),
     ],
 )
-def test_what_a_header_says_of_a_number(
-    header: str, value: str, found: list[tuple[str, float]]
-) -> None:
+def test_what_a_header_says_of_a_number(header, value, found) -> None:
     told = of_column(header, value)
     assert [one for one, _ in told] == [one for one, _ in found]
     assert [one for _, one in told] == pytest.approx([one for _, one in found])

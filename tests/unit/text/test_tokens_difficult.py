@@ -68,9 +68,7 @@ ROWS: tuple[tuple[str, ...], ...] = (
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: ascii(row[0]))
-def test_a_difficult_name_becomes_these_terms_for_this_reason(
-    row: tuple[str, ...], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_difficult_name_becomes_these_terms_for_this_reason(row, capsys) -> None:
     text, terms, why, ident, *language = row
     said = (language or ["en"])[0]
     assert ending("tokens", "--json", "--language", said, text) == 0

@@ -37,9 +37,7 @@ def stamp(text: str) -> float:
         ("other", "012", "012", None),
     ],
 )
-def test_a_number_is_one_where_it_is_declared_or_plain(
-    name: str, value: str, text: str, number: float | None
-) -> None:
+def test_a_number_is_one_where_it_is_declared_or_plain(name, value, text, number):
     assert ZURICH.read(name, value) == (text, number, None)
 
 
@@ -73,9 +71,7 @@ def test_a_number_is_one_where_it_is_declared_or_plain(
         ("run", "2024-07-01", "2024-07-01", None),
     ],
 )
-def test_a_date_is_one_where_it_is_declared_or_plain(
-    name: str, value: str, text: str, moment: str | None
-) -> None:
+def test_a_date_is_one_where_it_is_declared_or_plain(name, value, text, moment) -> None:
     at = None if moment is None else stamp(moment)
     assert ZURICH.read(name, value) == (text, None, at)
 

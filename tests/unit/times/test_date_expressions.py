@@ -200,9 +200,7 @@ def test_where_nights_count_a_day_goes_from_noon_to_noon(text: str, meant: str) 
         ("2024-10-26", "2024-10-26 10:00 to 2024-10-27 11:00"),
     ],
 )
-def test_where_nights_count_the_owl_shift_belongs_to_its_evening(
-    text: str, meant: str
-) -> None:
+def test_where_nights_count_the_owl_shift_belongs_to_its_evening(text, meant) -> None:
     assert (
         told(date_expressions.parse_date_expression(text, replace(NIGHTS, shifts=PLAN)))
         == meant

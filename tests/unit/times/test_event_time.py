@@ -101,9 +101,7 @@ def known(
         ("", None),
     ],
 )
-def test_a_level_is_read_where_a_text_begins_with_it(
-    text: str, level: str | None
-) -> None:
+def test_a_level_is_read_where_a_text_begins_with_it(text, level) -> None:
     found = severity.find_severity(text)
     assert (found and found.level) == level
     if found:

@@ -71,9 +71,7 @@ UNTOUCHED = [
 
 
 @pytest.mark.parametrize(("query", "english", "left"), TABLE)
-def test_a_german_time_is_the_same_in_english(
-    query: str, english: str, left: str
-) -> None:
+def test_a_german_time_is_the_same_in_english(query, english, left) -> None:
     plan, other = plan_of(query), plan_of(english)
     assert told(plan) == told(other) != []
     assert plan.time.written[0].confidence == other.time.written[0].confidence
@@ -99,9 +97,7 @@ def test_a_german_time_is_the_same_in_english(
         ),
     ],
 )
-def test_shifts_and_shutdowns_have_the_names_of_the_facility(
-    query: str, interval: str
-) -> None:
+def test_shifts_and_shutdowns_have_the_names_of_the_facility(query, interval) -> None:
     plan = plan_of(query, GERMAN)
     assert told(plan) == [interval]
     assert tree_text.text_of(plan.tree) == "Pumpe"

@@ -36,9 +36,7 @@ from shared.times.rfc3339 import parse_time
         ),
     ],
 )
-def test_a_time_becomes_the_moment_it_names(
-    text: str, zone: str | None, expected: datetime
-) -> None:
+def test_a_time_becomes_the_moment_it_names(text, zone, expected) -> None:
     assert parse_time(text, "entry_time", zone=zone) == expected
 
 

@@ -63,9 +63,7 @@ def utc(*parts: int) -> datetime:
         ("2200-12-31T23:59:59Z", utc(2200, 12, 31, 23, 59, 59)),
     ],
 )
-def test_a_time_with_its_zone_means_the_same_everywhere(
-    text: str, expected: datetime
-) -> None:
+def test_a_time_with_its_zone_means_the_same_everywhere(text, expected) -> None:
     assert parse_source_time(text, zone=None) == Moment(expected)
     assert parse_source_time(text, zone=CHICAGO, fold=1, day_first=True) == Moment(
         expected
@@ -90,9 +88,7 @@ def test_a_time_with_its_zone_means_the_same_everywhere(
         ("03.05.2002, 09:15", utc(2002, 5, 3, 7, 15)),
     ],
 )
-def test_a_time_without_a_zone_is_read_in_that_of_its_source(
-    text: str, expected: datetime
-) -> None:
+def test_a_time_without_a_zone_is_read_in_that_of_its_source(text, expected) -> None:
     assert parse_source_time(text, zone=BERLIN) == Moment(expected)
     with pytest.raises(MalformedEntryError) as caught:
         parse_source_time(text, zone=None)
@@ -145,9 +141,7 @@ def test_day_or_month_comes_first_as_the_source_says_and_never_by_guess() -> Non
         ),
     ],
 )
-def test_what_is_odd_about_a_time_is_flagged(
-    text: str, zone: str | None, fold: int, expected: datetime, flag: str
-) -> None:
+def test_what_is_odd_about_a_time_is_flagged(text, zone, fold, expected, flag) -> None:
     assert parse_source_time(text, zone=zone, fold=fold) == Moment(expected, (flag,))
 
 
@@ -230,9 +224,7 @@ def test_what_a_database_driver_returns_is_taken_as_it_is() -> None:
         ("2024-06-10T14:05:00Z", "%Y-%m-%dT%H:%M:%SZ", utc(2024, 6, 10, 14, 5)),
     ],
 )
-def test_a_source_names_the_patterns_of_its_times(
-    text: str, pattern: str, expected: datetime
-) -> None:
+def test_a_source_names_the_patterns_of_its_times(text, pattern, expected) -> None:
     assert parse_source_time(text, zone=BERLIN, formats=("%%", pattern)).at == expected
 
 
@@ -326,9 +318,7 @@ _nearly = st.from_regex(
 
 
 @given(_anything | _nearly | st.decimals(), st.sampled_from([None, BERLIN, "UTC"]))
-def test_anything_is_a_moment_or_is_refused_with_its_reason(
-    value: Any, zone: str | None
-) -> None:
+def test_anything_is_a_moment_or_is_refused_with_its_reason(value, zone) -> None:
     reasons = ("time_unreadable", "time_out_of_range", "naive_time")
     moment = None
     try:

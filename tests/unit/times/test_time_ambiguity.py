@@ -248,9 +248,7 @@ def test_a_bare_year_is_never_sure() -> None:
     ],
 )
 @pytest.mark.parametrize("query", ["Pumpe heute Nacht", "Pumpe diese Nacht"])
-def test_of_a_logbook_tonight_is_the_night_that_has_begun(
-    hour: int, interval: str, query: str
-) -> None:
+def test_of_a_logbook_tonight_is_the_night_that_has_begun(hour, interval, query):
     now = datetime(2024, 6, 12, hour, tzinfo=UTC)
     assert told(plan_of(query, replace(GERMAN, now=now))) == [interval]
 

@@ -3,7 +3,6 @@
 from dataclasses import replace
 from datetime import UTC, date, datetime
 from datetime import time as time_of_day
-from pathlib import Path
 
 import pytest
 from hypothesis import example, given
@@ -360,9 +359,7 @@ def test_what_names_no_time_is_not_narrowed(query: str) -> None:
         ),
     ],
 )
-def test_a_time_of_a_night_on_which_clocks_change(
-    now: str, query: str, intervals: list[str], sure: float
-) -> None:
+def test_a_time_of_a_night_on_which_clocks_change(now, query, intervals, sure) -> None:
     clock = replace(CLOCK, now=datetime.fromisoformat(now).replace(tzinfo=UTC))
     plan = plan_of(f"{query} trip", clock)
     assert told(plan) == intervals
@@ -379,9 +376,7 @@ def test_a_time_of_a_night_on_which_clocks_change(
         ("trip", {"date_from": "2024-10-27 02:30"}),
     ],
 )
-def test_a_time_that_comes_twice_is_asked_back(
-    query: str, filters: dict[str, object]
-) -> None:
+def test_a_time_that_comes_twice_is_asked_back(query, filters) -> None:
     clock = replace(CLOCK, now=datetime(2024, 10, 27, 12, tzinfo=UTC))
     plan = plan_of(query, clock, **filters)
     (question,) = plan.time.asks
@@ -439,9 +434,7 @@ def test_what_happened_then_need_not_have_been_written_then() -> None:
         ("in der Nacht auf den 23. Dezember", "2023-12-22 17:00"),
     ],
 )
-def test_the_night_of_a_day_goes_to_its_morning_where_no_shifts_are_known(
-    said: str, since: str
-) -> None:
+def test_the_night_of_a_day_goes_to_its_morning_where_no_shifts_are_known(said, since):
     clock = replace(CLOCK, shifts=NO_SHIFTS)
     plan = plan_of(f"trips {said}", clock)
     assert told(plan) == [f"{since} to 2023-12-23 05:00"]
@@ -465,9 +458,7 @@ def test_the_night_of_a_day_goes_to_its_morning_where_no_shifts_are_known(
         ),
     ],
 )
-def test_a_night_belongs_to_the_day_that_it_begins_in(
-    starts: str, query: str, interval: str
-) -> None:
+def test_a_night_belongs_to_the_day_that_it_begins_in(starts, query, interval) -> None:
     clock = replace(CLOCK, day_starts=time_of_day.fromisoformat(starts))
     assert told(plan_of(query, clock)) == [interval]
 
@@ -496,9 +487,7 @@ def test_who_does_not_know_what_is_now_searches_the_words() -> None:
     assert plan_of("trip last week", NO_CLOCK).time.written == ()
 
 
-def test_a_calendar_in_the_facilitys_file_has_no_entry_read_anew(
-    tmp_path: Path,
-) -> None:
+def test_a_calendar_in_the_facilitys_file_has_no_entry_read_anew(tmp_path) -> None:
     path = tmp_path / "facility.yaml"
     path.write_text("not_names: [rack]\n", "utf-8")
     before = facility.load(path, ZONE)
@@ -519,9 +508,7 @@ def test_a_calendar_in_the_facilitys_file_has_no_entry_read_anew(
     ("day", "query", "saturday"),
     [(8, "this weekend", 8), (9, "last weekend", 1), (10, "last weekend", 8)],
 )
-def test_a_weekend_is_the_latest_or_the_last_that_is_over(
-    day: int, query: str, saturday: int
-) -> None:
+def test_a_weekend_is_the_latest_or_the_last_that_is_over(day, query, saturday) -> None:
     clock = Clock(datetime(2024, 6, day, 12, tzinfo=UTC))
     found = told(plan_of(f"{query} trip", clock))
     assert found == [f"2024-06-0{saturday} 00:00 to 2024-06-{saturday + 2:02} 00:00"]
@@ -581,9 +568,7 @@ def test_a_long_question_of_times_takes_little_time() -> None:
         ("around 06:45 on 10 June", {}),
     ],
 )
-def test_behind_a_day_that_is_named_entries_stand_further_down(
-    said: str, edges: dict[str, str]
-) -> None:
+def test_behind_a_day_that_is_named_entries_stand_further_down(said, edges) -> None:
     found = plan_of(f"trips {said}").ordering.beside_day.items()
     assert {
         datetime.fromisoformat(one).strftime(_TIME): datetime.fromisoformat(
@@ -604,9 +589,7 @@ def test_behind_a_day_that_is_named_entries_stand_further_down(
         ("in 2023", None),
     ],
 )
-def test_a_date_without_a_year_may_be_one_of_an_earlier_year(
-    said: str, first: str | None
-) -> None:
+def test_a_date_without_a_year_may_be_one_of_an_earlier_year(said, first) -> None:
     plan = plan_of(f"trips {said}")
     assert plan.time.elsewhen is not None
     earlier = plan.time.elsewhen.earlier

@@ -278,9 +278,7 @@ WINTERS = [
         ("neuer als letzte Woche", ["2024-06-09 22:00 to"]),
     ],
 )
-def test_a_time_is_read_from_words_that_leave_its_ends_open(
-    said: str, intervals: list[str]
-) -> None:
+def test_a_time_is_read_from_words_that_leave_its_ends_open(said, intervals) -> None:
     plan = plan_of(f"klystron trips {said}")
     assert told(plan) == intervals
     assert plan.time.elsewhen is not None
@@ -355,9 +353,7 @@ def test_who_only_asks_what_happened_then_is_told_all_of_it(query: str) -> None:
         ("pompa da vuoto", []),
     ],
 )
-def test_a_word_for_a_time_in_one_language_is_none_in_another(
-    query: str, intervals: list[str]
-) -> None:
+def test_a_word_for_a_time_in_one_language_is_none_in_another(query, intervals) -> None:
     assert told(plan_of(query)) == intervals
 
 
@@ -406,9 +402,7 @@ NOON = replace(CLOCK, day_starts=time(12), shifts=NO_SHIFTS)
         ),
     ],
 )
-def test_a_part_of_a_day_is_that_of_who_asks(
-    query: str, clock: Clock, interval: str
-) -> None:
+def test_a_part_of_a_day_is_that_of_who_asks(query, clock, interval) -> None:
     assert told(plan_of(f"trip {query}", clock)) == [interval]
 
 
@@ -430,7 +424,5 @@ def test_a_part_of_a_day_is_that_of_who_asks(
         ),
     ],
 )
-def test_a_span_of_the_night_on_which_clocks_change_is_never_empty(
-    query: str, interval: str
-) -> None:
+def test_a_span_of_the_night_on_which_clocks_change_is_never_empty(query, interval):
     assert told(plan_of(f"trip {query}")) == [interval]

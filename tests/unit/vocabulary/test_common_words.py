@@ -23,7 +23,5 @@ from shared.vocabulary.common_words import find_languages
         ("", set()),
     ],
 )
-def test_the_language_is_that_of_most_of_the_common_words(
-    text: str, languages: set[str]
-) -> None:
+def test_the_language_is_that_of_most_of_the_common_words(text, languages) -> None:
     assert find_languages(text) == languages

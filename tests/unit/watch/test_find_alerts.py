@@ -56,9 +56,7 @@ def due(
         (20, "shift", ("21:00", "07:00"), "11 05:00"),
     ],
 )
-def test_an_alert_is_due(
-    hour: int, digest: Digest, quiet: tuple[str, str] | None, told: str
-) -> None:
+def test_an_alert_is_due(hour, digest, quiet, told) -> None:
     assert due(hour, digest, quiet) == told
 
 

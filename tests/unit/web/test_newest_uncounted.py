@@ -44,9 +44,7 @@ class EmptyDatabase:
 
 
 @pytest.mark.parametrize("path", ["/", "/live"])
-def test_a_page_of_the_newest_counts_nothing(
-    monkeypatch: pytest.MonkeyPatch, path: str
-) -> None:
+def test_a_page_of_the_newest_counts_nothing(monkeypatch, path) -> None:
     database = EmptyDatabase()
 
     @contextmanager

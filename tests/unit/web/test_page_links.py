@@ -34,9 +34,7 @@ def test_a_page_without_data_offers_none(path: str) -> None:
     assert page.one("footer").link("API") == "/docs"
 
 
-def test_older_quarantined_are_of_the_same_source_and_stage(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_older_quarantined_are_of_the_same_source_and_stage(monkeypatch) -> None:
     listed = as_json({"items": [], "next_cursor": "further"})
     monkeypatch.setattr(quarantine, "list_quarantine", lambda *_, **__: listed)
     admin = Scope("main", "anna", allowed=frozenset({"admin"}))
@@ -50,9 +48,7 @@ def test_older_quarantined_are_of_the_same_source_and_stage(
     }
 
 
-def test_a_retry_leads_back_to_the_quarantined_of_that_source(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_retry_leads_back_to_the_quarantined_of_that_source(monkeypatch) -> None:
     retried: list[UUID] = []
     monkeypatch.setattr(
         quarantine, "retry_one", lambda chosen, *_: retried.append(chosen)
@@ -87,9 +83,7 @@ def test_what_was_quarantined_is_discarded_for_a_reason_alone(
 
 
 @pytest.mark.parametrize("action", ["trigger", "pause", "resume", "drop"])
-def test_a_source_is_run_paused_and_resumed_by_a_form(
-    monkeypatch: pytest.MonkeyPatch, action: str
-) -> None:
+def test_a_source_is_run_paused_and_resumed_by_a_form(monkeypatch, action) -> None:
     done: list[tuple[str, str]] = []
     assert source_pages.ACTIONS["pause"] is sources.pause_source
     assert source_pages.ACTIONS["resume"] is sources.resume_source
@@ -133,16 +127,12 @@ def test_where_to_write_is_told_of_sources_that_are_shown() -> None:
         ({"exact": False, "lower_bound": 50}, True, "and nothing else was found"),
     ],
 )
-def test_how_many_match_is_said_as_it_is_known(
-    total: dict[str, Any], complete: object, said: str
-) -> None:
+def test_how_many_match_is_said_as_it_is_known(total, complete, said) -> None:
     body = {"total_candidates": total, "complete": complete}
     assert template_filters.amount(body) == said
 
 
-def test_a_source_whose_name_holds_a_slash_has_a_page(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_source_whose_name_holds_a_slash_has_a_page(monkeypatch) -> None:
     asked: list[str] = []
 
     def get_source(name: str, *_: object) -> Response:
@@ -167,9 +157,7 @@ def test_a_source_whose_name_holds_a_slash_has_a_page(
         ({"logbook": {"not": "ops"}}, []),
     ],
 )
-def test_a_job_is_asked_again_as_it_was_or_not_at_all(
-    monkeypatch: pytest.MonkeyPatch, filters: dict[str, Any], links: list[str]
-) -> None:
+def test_a_job_is_asked_again_as_it_was_or_not_at_all(monkeypatch, filters, links):
     job_id = str(uuid7())
     body = {
         "job_id": job_id,

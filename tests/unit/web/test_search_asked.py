@@ -133,9 +133,7 @@ def test_a_browser_that_shows_the_box_already_is_told_below_it_what_failed(
         ("q=why&mode=keyword", "on", None),
     ],
 )
-def test_a_page_waits_for_no_model(
-    monkeypatch: pytest.MonkeyPatch, query: str, answers: str, wanted: str | None
-) -> None:
+def test_a_page_waits_for_no_model(monkeypatch, query, answers, wanted) -> None:
     settings = Settings(synthesis={"enabled": answers == "on"})
 
     (question,), _, _ = asked(monkeypatch, f"/search?{query}", settings)

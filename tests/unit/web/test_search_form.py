@@ -1,7 +1,5 @@
 """Every state of a search is its address."""
 
-from typing import Any
-
 import pytest
 from starlette.datastructures import QueryParams
 
@@ -149,7 +147,5 @@ def test_a_search_is_asked_again_with_all_that_it_was_asked_with(address: str) -
     "filters",
     [{"logbook": {"not": "ops"}}, {"logbook": {"in": ["a", 1]}}, {"time_range": []}],
 )
-def test_what_no_page_can_ask_is_not_asked_again_by_half(
-    filters: dict[str, Any],
-) -> None:
+def test_what_no_page_can_ask_is_not_asked_again_by_half(filters) -> None:
     assert SearchForm.of_request({"query": "x", "filters": filters}) is None

@@ -95,9 +95,7 @@ def shown(
     return read_page(answer.text), searches
 
 
-def test_nothing_found_where_a_part_failed_is_not_said_to_be_nothing(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_nothing_found_where_a_part_failed_is_not_said_to_be_nothing(monkeypatch):
     page, _ = shown(monkeypatch, [NO_WORDS, MEANING])
 
     empty = page.one(cls="empty-unsearched")
@@ -109,9 +107,7 @@ def test_nothing_found_where_a_part_failed_is_not_said_to_be_nothing(
     assert page.one(cls="empty-nothing").one("h2").text == "No results"
 
 
-def test_what_is_not_read_yet_is_said_to_be_on_its_way(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_what_is_not_read_yet_is_said_to_be_on_its_way(monkeypatch) -> None:
     coverage = {"waiting": 3, "sources": [], "nearest": []}
 
     page, _ = shown(monkeypatch, [WORDS, MEANING], coverage=coverage)
@@ -130,9 +126,7 @@ def test_what_scored_too_low_is_counted(monkeypatch: pytest.MonkeyPatch) -> None
     assert "2 more scored below 0.3 and are not shown." in page.text
 
 
-def test_a_source_that_is_late_is_named_above_the_hits(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_source_that_is_late_is_named_above_the_hits(monkeypatch) -> None:
     at = (datetime.now(UTC) - timedelta(minutes=40)).isoformat()
     late = [{"source": "ops", "why": "not_answering", "answered_at": at}]
 
@@ -152,9 +146,7 @@ def test_a_source_that_is_late_is_named_above_the_hits(
         ("database_unavailable", "The database does not answer"),
     ],
 )
-def test_a_part_that_is_away_is_named_with_what_to_do(
-    monkeypatch: pytest.MonkeyPatch, code: str, wanted: str
-) -> None:
+def test_a_part_that_is_away_is_named_with_what_to_do(monkeypatch, code, wanted):
     async def planned(*_: object) -> Plan:
         raise LogchordError(code=code)
 
@@ -169,18 +161,14 @@ def test_a_part_that_is_away_is_named_with_what_to_do(
 
 
 @pytest.mark.parametrize("counted", [LATE, None])
-def test_counts_that_were_not_made_are_said_to_be_missing(
-    monkeypatch: pytest.MonkeyPatch, counted: SearchTimeoutError | None
-) -> None:
+def test_counts_that_were_not_made_are_said_to_be_missing(monkeypatch, counted) -> None:
     page, _ = shown(monkeypatch, [WORDS, MEANING], counted)
 
     said = page.one("aside", cls="counts").text
     assert said == "The counts could not be made in time."
 
 
-def test_what_is_counted_is_searched_by_the_glossary_too(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_what_is_counted_is_searched_by_the_glossary_too(monkeypatch) -> None:
     _, searches = shown(monkeypatch, [WORDS, MEANING])
 
     (counting,) = searches.counting

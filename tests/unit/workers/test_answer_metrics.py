@@ -1,7 +1,5 @@
 """Answers are counted by what they are worth, so that a page can show their shares."""
 
-from typing import Any
-
 import pytest
 from prometheus_client import REGISTRY
 
@@ -60,9 +58,7 @@ def samples() -> dict[str, float]:
         ({"status": "quota"}, {"quota": 1}),
     ],
 )
-def test_what_a_model_had_to_do_with_an_answer_is_counted(
-    share: dict[str, Any], more: dict[str, float]
-) -> None:
+def test_what_a_model_had_to_do_with_an_answer_is_counted(share, more) -> None:
     before = samples()
     worker_metrics.model_asked(ModelShare(model="here:metered", **share))
     after = samples()

@@ -28,9 +28,7 @@ def changes(caller: httpx2.Client, **params: Any) -> dict[str, Any]:
     return dict(answer.json())
 
 
-def test_changes_are_read_on_from_where_the_last_answer_ended(
-    caller: httpx2.Client,
-) -> None:
+def test_changes_are_read_on_from_where_the_last_answer_ended(caller) -> None:
     first, second = push(caller, "1"), push(caller, "2", text="y" * 600)
 
     page = changes(caller, limit=1, wait_ms=WAIT_MS)
@@ -82,9 +80,7 @@ def test_who_waits_is_answered_when_something_changes(caller: httpx2.Client) -> 
     assert time.monotonic() - began < 25
 
 
-def test_who_waits_in_vain_is_answered_in_time_with_a_place(
-    caller: httpx2.Client,
-) -> None:
+def test_who_waits_in_vain_is_answered_in_time_with_a_place(caller) -> None:
     page = changes(caller, wait_ms=300)
 
     assert page["items"] == []
@@ -99,9 +95,7 @@ def test_a_place_that_is_none_is_refused(caller: httpx2.Client, after: str) -> N
     assert answer.json()["error"]["code"] == "bad_cursor"
 
 
-def test_a_place_of_another_facility_is_refused(
-    caller: httpx2.Client, api: System
-) -> None:
+def test_a_place_of_another_facility_is_refused(caller, api) -> None:
     after = changes(caller)["next_after"]
 
     with api.client(api.key(tenant="somewhere-else")) as stranger:
@@ -114,9 +108,7 @@ def test_a_place_of_another_facility_is_refused(
     "external_id",
     ["OPS-77", "Linac/512", "a b@2", "50%25", "Vakuum/Öl?#1", "/leading", "a//b"],
 )
-def test_a_permalink_leads_to_its_entry_whatever_its_id_is(
-    caller: httpx2.Client, external_id: str
-) -> None:
+def test_a_permalink_leads_to_its_entry_whatever_its_id_is(caller, external_id) -> None:
     pushed = push(caller, external_id)
     entry = caller.get(f"/v1/entries/{pushed['entry_id']}").json()
 

@@ -2,10 +2,8 @@
 
 from concurrent.futures import ThreadPoolExecutor
 
-import httpx2
 import psycopg
 
-from tests.support.fixtures.system import System
 from tests.support.waiting import until
 
 EDIT = """
@@ -21,9 +19,7 @@ WAITING = """
      WHERE wait_event_type = 'Lock' AND datname = current_database()"""
 
 
-def test_if_match_holds_against_an_edit_that_is_on_its_way(
-    api: System, caller: httpx2.Client
-) -> None:
+def test_if_match_holds_against_an_edit_that_is_on_its_way(api, caller) -> None:
     pushed = caller.post("/v1/entries", json={"text": "x"}).json()
     address = f"/v1/entries/{pushed['entry_id']}"
     with (

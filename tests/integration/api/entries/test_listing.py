@@ -28,9 +28,7 @@ def names(body: dict[str, Any]) -> list[str]:
     return [one["external_id"] for one in body["items"]]
 
 
-def test_the_filters_of_a_search_narrow_a_listing_and_its_total(
-    written: httpx2.Client,
-) -> None:
+def test_the_filters_of_a_search_narrow_a_listing_and_its_total(written) -> None:
     every = {one["external_id"]: one["entry_id"] for one in listed(written)["items"]}
     for given, expected in (
         ({"date_from": "2026-03-02"}, ["3", "2"]),
@@ -64,9 +62,7 @@ def test_the_filters_of_a_search_narrow_a_listing_and_its_total(
         ({"detail": "all"}, "validation_failed"),
     ],
 )
-def test_what_a_listing_cannot_do_is_refused(
-    caller: httpx2.Client, given: dict[str, str], code: str
-) -> None:
+def test_what_a_listing_cannot_do_is_refused(caller, given, code) -> None:
     answer = caller.get("/v1/entries", params=given)
     assert (answer.status_code, answer.json()["error"]["code"]) == (422, code)
 
@@ -101,9 +97,7 @@ def test_changes_tell_the_fields_that_are_wanted(written: httpx2.Client) -> None
     assert answer.status_code == 422
 
 
-def test_what_is_dated_in_the_future_leads_no_list_of_the_newest(
-    written: httpx2.Client,
-) -> None:
+def test_what_is_dated_in_the_future_leads_no_list_of_the_newest(written) -> None:
     for name, year in (("ahead", 2099), ("further", 2100)):
         time = f"{year}-01-01T00:00:00Z"
         entry = {"external_id": name, "text": "beam", "entry_time": time}

@@ -68,9 +68,7 @@ def test_what_cannot_be_counted_for_want_of_a_connection_costs_nothing_else(
     assert [one["event"] for one in logs] == ["coverage_not_counted"]
 
 
-def test_nobody_waits_for_a_connection_beyond_the_end_of_an_answer(
-    asking: Asking, busy: Pool
-) -> None:
+def test_nobody_waits_for_a_connection_beyond_the_end_of_an_answer(asking, busy):
     began = time.monotonic()
     found = covered(asking, busy, LEFT_MS)
     assert found.counts is None

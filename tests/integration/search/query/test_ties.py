@@ -15,9 +15,7 @@ LIMIT = 30
 
 
 @pytest.mark.requirement("C37", "S4-79")
-def test_of_more_equal_hits_than_a_window_takes_the_first_by_name_stand_in_it(
-    logbook: Logbook,
-) -> None:
+def test_of_more_equal_hits_than_a_window_takes_the_first_by_name_stand_in_it(logbook):
     said, sources = "Daily checklist done.", ("olog", "api")
     texts = [
         Text(f"{number:03}", said, source=sources[number % 2])

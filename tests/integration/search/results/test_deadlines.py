@@ -32,9 +32,7 @@ def statuses(branches: list[dict[str, Any]]) -> dict[str, str]:
     return {one["name"]: one["status"] for one in branches}
 
 
-def test_every_mode_ends_by_its_own_deadline_and_names_who_was_late(
-    admin: httpx2.Client,
-) -> None:
+def test_every_mode_ends_by_its_own_deadline_and_names_who_was_late(admin) -> None:
     def late(case: tuple[dict[str, Any], str, float, set[str]]) -> tuple[Any, float]:
         return asked(admin, "branch=*;delay_ms=60000", **case[0])
 

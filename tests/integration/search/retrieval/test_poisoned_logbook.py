@@ -40,9 +40,7 @@ def stuffed(postgres, template) -> Iterator[tuple[Asking, dict[str, UUID]]]:
     # In mode `keyword` an entry has all the words, and none says `why`.
     [("keyword", "gate valve 8 close"), ("semantic", QUESTION), ("hybrid", QUESTION)],
 )
-def test_a_thousand_stuffed_copies_leave_a_true_hit_among_the_ten(
-    stuffed: tuple[Asking, dict[str, UUID]], mode: str, query: str
-) -> None:
+def test_a_thousand_stuffed_copies_leave_a_true_hit_among_the_ten(stuffed, mode, query):
     asking, ids = stuffed
     # One of them has the very vector of the question besides, as if it were copied.
     vector = ENCODER.encode([query])[0].tolist()

@@ -87,9 +87,7 @@ def test_a_server_that_is_gone_is_asked_twice_and_then_said_to_be_critical(
         pytest.param("hangs", id="it takes all the time there is"),
     ],
 )
-def test_what_a_second_attempt_cannot_mend_is_asked_once(
-    by_endpoint: SearchContext, server: Script, does: str
-):
+def test_what_a_second_attempt_cannot_mend_is_asked_once(by_endpoint, server, does):
     server.does = does
     began = time.monotonic()
     (told,) = carried_out("semantic", by_endpoint, seconds=0.8)

@@ -58,9 +58,7 @@ def test_what_has_all_words_and_the_meaning_is_grounded_by_words() -> None:
         (SHIPPED.same_meaning, "grounded"),
     ],
 )
-def test_what_has_the_names_alone_needs_the_same_meaning(
-    meaning: float | None, status: str
-) -> None:
+def test_what_has_the_names_alone_needs_the_same_meaning(meaning, status) -> None:
     judgement = of(1.0, meaning, best_sentence=1.0, has_names_alone=True)
     assert judgement.status == status
 
@@ -77,9 +75,7 @@ def test_several_entries_are_blended() -> None:
         (WHOLE, [], "no_results"),
     ],
 )
-def test_a_slot_that_is_empty_refuses_whatever_is_alike(
-    support: Support, chosen: list[ScoredSentence], code: str
-) -> None:
+def test_a_slot_that_is_empty_refuses_whatever_is_alike(support, chosen, code) -> None:
     judged = judge(support, chosen=chosen)
     assert (judged.status, judged.code, judged.grade) == ("insufficient", code, "D")
 
@@ -116,9 +112,7 @@ def test_one_of_the_best_sentences_must_be_of_the_kind(place: int) -> None:
         ),
     ],
 )
-def test_words_and_meaning_make_up_for_each_other(
-    coverage: float, meaning: float, status: str, grade: str
-) -> None:
+def test_words_and_meaning_make_up_for_each_other(coverage, meaning, status, grade):
     judged = of(coverage, meaning)
     assert (judged.status, judged.grade) == (status, grade)
     if status == "clarify":
@@ -135,9 +129,7 @@ def test_words_and_meaning_make_up_for_each_other(
         ({"compare": lambda: None}, "grounded"),
     ],
 )
-def test_a_sentence_with_all_the_words_need_not_be_alike_in_meaning(
-    more: dict[str, Any], status: str
-) -> None:
+def test_a_sentence_with_all_the_words_need_not_be_alike_in_meaning(more, status):
     assert of(SHIPPED.sure_coverage, 0.0, **more).status == status
 
 
@@ -170,9 +162,7 @@ def test_a_word_that_nobody_wrote_is_asked_back_unless_all_the_rest_is_there(
 
 @pytest.mark.parametrize("is_outside", [True, False])
 @pytest.mark.parametrize("is_told", [True, False])
-def test_outside_of_the_coverage_only_what_is_told_is_an_answer(
-    *, is_outside: bool, is_told: bool
-) -> None:
+def test_outside_of_the_coverage_only_what_is_told_is_an_answer(*, is_outside, is_told):
     judged = of(1.0, 1.0 if is_told else 0.0, is_outside=is_outside)
     if is_told:
         assert judged.status == "grounded"

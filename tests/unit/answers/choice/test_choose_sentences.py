@@ -76,9 +76,7 @@ def test_of_a_typed_question_the_first_of_its_kind_leads(*, is_typed: bool) -> N
 
 
 @pytest.mark.parametrize(("shared", "is_said"), [(6, True), (7, False)])
-def test_a_sentence_most_of_whose_words_are_told_says_nothing_new(
-    shared: int, *, is_said: bool
-) -> None:
+def test_a_sentence_most_of_whose_words_are_told_says_nothing_new(shared, *, is_said):
     first = scored(words(0, 20), 1)
     second = scored(f"{words(0, shared)} {words(100, 10 - shared)}", 2)
     assert is_told(second, first) is not is_said

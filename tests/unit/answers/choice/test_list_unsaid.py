@@ -64,9 +64,7 @@ def test_all_that_a_question_says_and_no_entry_does_is_listed() -> None:
         ("Warum schloss das Ventil nicht?", "Das Ventil ist zu.", None),
     ],
 )
-def test_a_denial_is_looked_for_beside_its_verb(
-    question: str, text: str, unsaid: str | None
-) -> None:
+def test_a_denial_is_looked_for_beside_its_verb(question, text, unsaid) -> None:
     asked = read_part(question, question, PLAIN)
     assert find_unsaid_denial(asked, [entry(text)]) == unsaid
 
@@ -119,9 +117,7 @@ def test_a_denial_that_no_entry_makes_refuses_whatever_is_alike() -> None:
         ("Why at 18.4 bar?", "It stuck at 18.4 mm. Grease lay at 18.4.", "18.4 bar"),
     ],
 )
-def test_what_is_counted_is_looked_for_in_its_unit(
-    question: str, text: str, unsaid: str | None
-) -> None:
+def test_what_is_counted_is_looked_for_in_its_unit(question, text, unsaid) -> None:
     asked = read_part(question, question, PLAIN)
     assert find_unsaid_unit(asked, [entry(text)]) == unsaid
 
@@ -158,9 +154,7 @@ def test_it_is_told_and_nothing_is_asked_back_without_it() -> None:
         ("Why were there 3 trips?", "It tripped again and again.", None),
     ],
 )
-def test_a_number_of_a_question_is_looked_for_in_what_is_cited(
-    question: str, text: str, unsaid: str | None
-) -> None:
+def test_a_number_of_a_question_is_looked_for_in_what_is_cited(question, text, unsaid):
     plan = make_plan(
         SearchQuery(question),
         Scope("default", "anna"),

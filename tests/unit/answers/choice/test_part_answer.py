@@ -40,9 +40,7 @@ OTHER = "Valve 8 closed in the test of the interlock."
     ("score", "is_alone"),
     [(1 - CLEAR_LEAD - 0.01, True), (1 - CLEAR_LEAD, False), (1.0, False)],
 )
-def test_a_clear_leader_answers_alone_and_else_both_do(
-    score: float, *, is_alone: bool
-) -> None:
+def test_a_clear_leader_answers_alone_and_else_both_do(score, *, is_alone) -> None:
     part = answer("Why did valve 8 close?", made(CAUSE, 1), made(OTHER, 2, score=score))
     told = {one.candidate.text for one in part.chosen}
     assert told == ({CAUSE} if is_alone else {CAUSE, OTHER})
@@ -58,9 +56,7 @@ def test_a_clear_leader_answers_alone_and_else_both_do(
         ("Bucket cylinder leaked due to wear.", "single_lead", "A"),
     ],
 )
-def test_what_only_says_that_it_happened_is_not_why(
-    text: str, code: str, grade: str
-) -> None:
+def test_what_only_says_that_it_happened_is_not_why(text, code, grade) -> None:
     part = answer("Why did the bucket cylinder leak?", made(text))
     assert (part.judgement.code, part.judgement.grade) == (code, grade)
     assert part.is_of_kind is (grade == "A")
@@ -112,9 +108,7 @@ def test_what_has_few_of_the_words_and_the_meaning_is_a_b() -> None:
         ("What happened at Indian Point unit 2?", "single_lead"),
     ],
 )
-def test_an_entry_of_the_same_place_about_something_else_is_no_answer(
-    question: str, code: str
-) -> None:
+def test_an_entry_of_the_same_place_about_something_else_is_no_answer(question, code):
     found = made("A round was fired at Indian Point unit 2. It hit a vest.", 1)
     other = made("The RCS leak was small.", 2, score=0.5)
     part = answer(
@@ -174,9 +168,7 @@ def test_a_reply_need_not_repeat_what_its_thread_is_about() -> None:
         ("What is the limit of the alarm?", "The limit of the alarm changed on May 3."),
     ],
 )
-def test_a_time_a_date_and_the_number_of_a_thing_are_no_value(
-    question: str, text: str
-) -> None:
+def test_a_time_a_date_and_the_number_of_a_thing_are_no_value(question, text) -> None:
     part = answer(question, made(text))
     assert part.judgement.code == "missing_kind"
 
@@ -190,9 +182,7 @@ def test_a_time_a_date_and_the_number_of_a_thing_are_no_value(
         ("How long is the new cable?", "The new cable is 12 m long."),
     ],
 )
-def test_a_number_of_nothing_else_is_a_value_and_a_length_is_long(
-    question: str, text: str
-) -> None:
+def test_a_number_of_nothing_else_is_a_value_and_a_length_is_long(question, text):
     assert answer(question, made(text)).judgement.grade == "A"
 
 
@@ -207,9 +197,7 @@ def test_a_number_of_nothing_else_is_a_value_and_a_length_is_long(
         ("Why didn't the shutter open?", "The shutter did not open, due to low air."),
     ],
 )
-def test_one_of_two_that_are_offered_is_enough_and_a_word_is_no_name(
-    question: str, text: str
-) -> None:
+def test_one_of_two_that_are_offered_is_enough_and_a_word_is_no_name(question, text):
     assert answer(question, made(text)).judgement.grade == "A"
 
 
@@ -317,9 +305,7 @@ def test_a_time_a_place_and_a_person_are_told_in_five_languages(
         ("Wann kam der Filter?", "Hier kam der Filter f\u00fcr alle 2 Pumpen."),
     ],
 )
-def test_what_is_still_to_be_done_was_done_by_nobody_and_never(
-    question: str, text: str
-) -> None:
+def test_what_is_still_to_be_done_was_done_by_nobody_and_never(question, text) -> None:
     part = answer(question, made(text, authors=("Will Baker",)))
     assert part.judgement.status != "grounded"
 

@@ -40,9 +40,7 @@ def texts(found: list[ScoredSentence]) -> list[str]:
         ("The corrector tripped again.", False),
     ],
 )
-def test_an_entry_without_the_name_of_the_question_is_out(
-    text: str, *, is_in: bool
-) -> None:
+def test_an_entry_without_the_name_of_the_question_is_out(text, *, is_in) -> None:
     found = scores("Why did HCM03 trip?", made(text))
     assert found.is_gated is not is_in
     assert bool(found.score_by_words()) is is_in
@@ -119,9 +117,7 @@ def test_a_title_that_adds_no_two_words_to_a_why_question_is_no_answer(
         ("Nobody was there.", False),
     ],
 )
-def test_what_names_a_cause_counts_for_why_alone(
-    text: str, *, names_cause: bool
-) -> None:
+def test_what_names_a_cause_counts_for_why_alone(text, *, names_cause) -> None:
     for question, extra in (("Why was beam lost?", SHIPPED.cause), ("beam lost", 0.0)):
         [one] = scores(question, made(text)).score_by_words()
         known = SHIPPED.coverage * one.coverage + SHIPPED.entry
@@ -150,9 +146,7 @@ def test_a_later_reply_counts_for_why_alone() -> None:
         ("Why did it stop?", "It stopped: dirt was found.", "It stopped again then."),
     ],
 )
-def test_a_sentence_of_the_kind_counts_more(
-    question: str, of_kind: str, not_of_kind: str
-) -> None:
+def test_a_sentence_of_the_kind_counts_more(question, of_kind, not_of_kind) -> None:
     kinds = {
         text: one.is_of_kind
         for text in (of_kind, not_of_kind)

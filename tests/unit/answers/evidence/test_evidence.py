@@ -15,9 +15,7 @@ from tests.unit.answers.worded.test_check_sentence import entry
         ("Valve leaks!\nDone.", ["Valve leaks!"]),
     ],
 )
-def test_two_words_are_a_sentence_where_it_ends(
-    text: str, sentences: list[str]
-) -> None:
+def test_two_words_are_a_sentence_where_it_ends(text, sentences) -> None:
     found = [one.text for one in entry(text).candidates() if one.start is not None]
     assert found == sentences
 

@@ -56,9 +56,7 @@ def test_lines_that_an_editor_broke_are_one_sentence() -> None:
         ("*****", []),
     ],
 )
-def test_what_rules_a_text_off_is_no_part_of_a_sentence(
-    text: str, said: list[str]
-) -> None:
+def test_what_rules_a_text_off_is_no_part_of_a_sentence(text, said) -> None:
     assert split(text) == said
 
 
@@ -90,9 +88,7 @@ def test_a_number_with_its_sign_heads_no_line() -> None:
 
 
 @given(st.text(alphabet="aB .!?\n-1)\u00e4", max_size=400))
-def test_sentences_stand_in_the_text_in_order_and_lose_nothing_but_blanks(
-    text: str,
-) -> None:
+def test_sentences_stand_in_the_text_in_order_and_lose_nothing_but_blanks(text) -> None:
     spans = list(split_sentences(text))
     assert all(a.end <= b.start for a, b in itertools.pairwise(spans))
     kept = "".join(text[start:end] for start, end, _ in spans)

@@ -22,9 +22,7 @@ from tests.unit.answers.worded.test_check_sentence import entry
         ("Why did B RHR stop?", ["RHR B 2 and RHR A run."], []),
     ],
 )
-def test_spellings_of_one_name_are_one(
-    question: str, texts: list[str], found: list[tuple[str, int]]
-) -> None:
+def test_spellings_of_one_name_are_one(question, texts, found) -> None:
     asked = read_part(question, question, PLAIN)
     entries = [entry(text, number) for number, text in enumerate(texts, 1)]
     assert find_siblings(asked.called[0], entries) == found

@@ -53,15 +53,11 @@ INJECTION = "injection efficiency"
         ("Wann sank die Injektionseffizienz?", "injektionseffizienz", INJECTION),
     ],
 )
-def test_a_word_is_told_by_its_meaning(
-    encoder: SentenceEncoder, question: str, asked: str, said: str
-) -> None:
+def test_a_word_is_told_by_its_meaning(encoder, question, asked, said) -> None:
     assert (asked, said) in list_pairs(translate(encoder, question, FEED))
 
 
-def test_two_words_are_told_by_one_that_is_made_of_both(
-    encoder: SentenceEncoder,
-) -> None:
+def test_two_words_are_told_by_one_that_is_made_of_both(encoder) -> None:
     dry = entry("Der Taupunkt im Hohlleiter ist gestiegen.", language="de", title="")
     pairs = list_pairs(translate(encoder, "What is the dew point there?", dry))
     assert ("dew point", "taupunkt") in pairs
@@ -76,18 +72,14 @@ def test_two_words_are_told_by_one_that_is_made_of_both(
         "Warum wurde der Spiegel vergoldet?",
     ],
 )
-def test_what_only_sounds_alike_is_not_told(
-    encoder: SentenceEncoder, question: str
-) -> None:
+def test_what_only_sounds_alike_is_not_told(encoder, question) -> None:
     told = entry("The number of the spare pump was noted at the door.", title="Spares")
     translated = translate(encoder, question, told) or [told]
     asked = {word.asked for one in translated for word in one.translations}
     assert not asked & {"telefonnummer", "spiegel", "vergoldet"}
 
 
-def test_who_asks_in_the_language_of_all_entries_has_nothing_translated(
-    encoder: SentenceEncoder,
-) -> None:
+def test_who_asks_in_the_language_of_all_entries_has_nothing_translated(encoder):
     assert translate(encoder, "When was the smoke detected?", FEED) is None
 
 
@@ -135,9 +127,7 @@ def test_translated_words_ground_an_answer_where_its_meaning_does_too(
     assert (judged.status, judged.grade) == (status, grade)
 
 
-def test_what_is_counted_and_numbered_is_told_in_other_words(
-    encoder: SentenceEncoder,
-) -> None:
+def test_what_is_counted_and_numbered_is_told_in_other_words(encoder) -> None:
     spill = entry("50 gallons were lost at pump 2.", title="Leak at pump 2")
     question = "Quanti galloni ha perso la pompa 2?"
     part = answer(encoder, question, spill, meaning=0.8)
@@ -149,9 +139,7 @@ def test_what_is_counted_and_numbered_is_told_in_other_words(
     assert part.judgement.code == "unknown_name"
 
 
-def test_without_a_model_at_hand_translated_words_do_not_do(
-    encoder: SentenceEncoder,
-) -> None:
+def test_without_a_model_at_hand_translated_words_do_not_do(encoder) -> None:
     question = "Wann wurde der Rauch in der Halle entdeckt?"
     part = answer_part(
         read_part(question, question, PLAIN),

@@ -17,9 +17,7 @@ from shared.text.facility.facility import PLAIN
         ("Is it working again?", ("working",)),
     ],
 )
-def test_a_state_is_asked_for_in_words_that_an_entry_need_not_have(
-    text: str, words: tuple[str, ...]
-) -> None:
+def test_a_state_is_asked_for_in_words_that_an_entry_need_not_have(text, words) -> None:
     question = read_part(text, text, PLAIN)
     assert question.is_of_state
     assert question.words == words

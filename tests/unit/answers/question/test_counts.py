@@ -47,9 +47,7 @@ def counts(question: str, sentence: str) -> bool:
         ("How many people were hurt?", "Nobody was hurt."),
     ],
 )
-def test_a_number_before_what_is_asked_for_counts_it(
-    question: str, sentence: str
-) -> None:
+def test_a_number_before_what_is_asked_for_counts_it(question, sentence) -> None:
     assert counts(question, sentence)
 
 
@@ -76,9 +74,7 @@ def test_a_number_before_what_is_asked_for_counts_it(
         (SEEDS, "Incident #99-6: lost seeds."),
     ],
 )
-def test_a_number_of_something_else_counts_nothing(
-    question: str, sentence: str
-) -> None:
+def test_a_number_of_something_else_counts_nothing(question, sentence) -> None:
     assert not counts(question, sentence)
 
 

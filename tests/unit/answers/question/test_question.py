@@ -84,9 +84,7 @@ def test_a_question_asks_for_a_kind_of_answer(text: str, kind: str) -> None:
         ("Why is pump 4 marked red?", ["pump 4"]),
     ],
 )
-def test_numbered_things_are_no_sizes_and_no_dates(
-    text: str, things: list[str]
-) -> None:
+def test_numbered_things_are_no_sizes_and_no_dates(text, things) -> None:
     assert [one.written for one in find_things(text, frozenset())] == things
 
 
@@ -114,9 +112,7 @@ def test_numbered_things_are_no_sizes_and_no_dates(
         ("the second one", ["kly2"], False),
     ],
 )
-def test_a_thing_is_named_so_in_a_row_or_by_its_abbreviation(
-    text: str, names: list[str], *, is_there: bool
-) -> None:
+def test_a_thing_is_named_so_in_a_row_or_by_its_abbreviation(text, names, *, is_there):
     (thing,) = find_things("Why did turbine 2 stop?", frozenset())
     assert is_named(thing, text, frozenset(names)) is is_there
 
@@ -158,9 +154,7 @@ def test_a_thing_may_be_called_by_a_letter(text: str, things: list[str]) -> None
         ("RHR PUMP FAILS TO START. BUS OFF.", False),
     ],
 )
-def test_a_letter_is_looked_for_where_it_stands_for_a_thing(
-    text: str, *, is_there: bool
-) -> None:
+def test_a_letter_is_looked_for_where_it_stands_for_a_thing(text, *, is_there) -> None:
     (thing,) = find_things("Why did RHR pump B fail?", frozenset())
     assert is_named(thing, text, frozenset()) is is_there
 
@@ -197,9 +191,7 @@ def test_an_article_is_no_letter_of_a_thing(text: str, *, is_there: bool) -> Non
         ("it tripped at 3 points", False),
     ],
 )
-def test_a_unit_of_a_place_is_named_with_and_without_the_word(
-    text: str, *, is_there: bool
-) -> None:
+def test_a_unit_of_a_place_is_named_with_and_without_the_word(text, *, is_there):
     (thing,) = find_things("Why did Indian Point unit 3 trip?", frozenset())
     assert is_named(thing, text, frozenset()) is is_there
 
@@ -243,9 +235,7 @@ def test_names_are_what_the_analyser_knows_and_what_is_written_as_one() -> None:
         ("la vanne", ("la", "vanne")),
     ],
 )
-def test_words_that_ask_or_join_in_its_own_language_are_no_content(
-    text: str, words: tuple[str, ...]
-) -> None:
+def test_words_that_ask_or_join_in_its_own_language_are_no_content(text, words) -> None:
     assert read_part(text, text, PLAIN).words == words
 
 
@@ -295,9 +285,7 @@ def test_what_no_logbook_answers_is_told_apart(text: str, outside: str | None) -
         ("Why did oil and water mix?", ["Why did oil and water mix?"]),
     ],
 )
-def test_a_question_of_several_parts_is_taken_apart(
-    text: str, parts: list[str]
-) -> None:
+def test_a_question_of_several_parts_is_taken_apart(text, parts) -> None:
     for mode in ("hybrid", "auto"):
         plan = make_plan(SearchQuery(text, mode=mode), SCOPE, PlanLimits())
         assert list_parts(plan, PLAIN) == parts

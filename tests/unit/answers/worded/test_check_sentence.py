@@ -155,9 +155,7 @@ def test_a_unit_a_sign_a_day_a_numeral_and_a_direction_are_those_of_its_source(
         ("es", "La bomba nunca fue reemplazada.", "La bomba fue reemplazada."),
     ],
 )
-def test_what_is_denied_in_another_language_is_denied_here(
-    language: str, written: str, said: str
-) -> None:
+def test_what_is_denied_in_another_language_is_denied_here(language, written, said):
     assert flaw_in(language, written, said) == "denial"
     assert flaw_in(language, written, written) is None
 
@@ -179,9 +177,7 @@ def test_of_an_entry_the_sentences_are_found_that_a_statement_rests_on():
         ("The dryer of SR:C03-RF:HC2 must be regenerated.", "HC2", None),
     ],
 )
-def test_a_part_of_a_name_is_not_that_name(
-    written: str, said: str, found: str | None
-) -> None:
+def test_a_part_of_a_name_is_not_that_name(written, said, found) -> None:
     (one,) = sentences(written)
     assert flaw(f"The dryer of {said} must be regenerated.", one) == found
 
@@ -195,9 +191,7 @@ def test_a_part_of_a_name_is_not_that_name(
         ("The feeder had three dips and it dropped.", "denial"),
     ],
 )
-def test_who_denies_more_often_than_the_source_denies_what_it_says(
-    said: str, found: str | None
-) -> None:
+def test_who_denies_more_often_than_the_source_denies_what_it_says(said, found) -> None:
     (one,) = sentences("The feeder had three dips, nothing dropped.")
     assert flaw(said, one) == found
 

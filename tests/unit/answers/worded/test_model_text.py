@@ -42,9 +42,7 @@ MARKS = {
         ("It tripped.", [], 0),
     ],
 )
-def test_a_mark_names_what_it_was_given_for_and_nothing_like_it(
-    text: str, labels: list[str], unknown: int
-) -> None:
+def test_a_mark_names_what_it_was_given_for_and_nothing_like_it(text, labels, unknown):
     (sentence,) = read_sentences(text, MARKS)
     assert [one.entry.row.external_id for one in sentence.marks] == labels
     assert sentence.unknown == unknown

@@ -67,9 +67,7 @@ def test_a_hundred_deltas_in_a_second_are_some_twenty_chunks(clock: Ticking) -> 
 
 
 @pytest.mark.parametrize("size", [1, 3, 7, len(SAID)])
-def test_no_word_name_or_mark_is_cut_wherever_the_model_cuts(
-    clock: Ticking, size: int
-) -> None:
+def test_no_word_name_or_mark_is_cut_wherever_the_model_cuts(clock, size) -> None:
     chunks: list[Mapping[str, Any]] = []
     streamed = streaming(chunks)
     for start in range(0, len(SAID), size):
@@ -86,9 +84,7 @@ def test_no_word_name_or_mark_is_cut_wherever_the_model_cuts(
 
 
 @pytest.mark.parametrize("size", [1, len(SAID)])
-def test_each_sentence_is_judged_once_when_it_has_ended(
-    clock: Ticking, size: int
-) -> None:
+def test_each_sentence_is_judged_once_when_it_has_ended(clock, size) -> None:
     chunks: list[Mapping[str, Any]] = []
     streamed = streaming(chunks)
     for start in range(0, len(SAID), size):

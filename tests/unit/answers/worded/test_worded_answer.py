@@ -80,9 +80,7 @@ def word(prepared: PreparedAnswer, text: str, *, is_cut: bool = False) -> Worded
         (CLARIFY, UNMARKED, "clarify", "unsupported_words", "D"),
     ],
 )
-def test_no_wording_makes_more_of_an_answer(
-    prepared: PreparedAnswer, text: str, status: str, code: str, grade: str
-) -> None:
+def test_no_wording_makes_more_of_an_answer(prepared, text, status, code, grade):
     told = word(prepared, text).answer
     assert told is not None
     assert (told.context.status, told.context.code, told.context.grade) == (
@@ -120,9 +118,7 @@ def test_what_is_said_again_goes_and_a_loop_is_no_answer() -> None:
         (MARKED.replace(" [1.1].", ". [1.1]"), [None]),
     ],
 )
-def test_a_sentence_that_the_longest_answer_cuts_goes(
-    text: str, flaws: list[str | None]
-) -> None:
+def test_a_sentence_that_the_longest_answer_cuts_goes(text, flaws) -> None:
     told = word(GROUNDED, text, is_cut=True)
     assert [one.flaw for one in told.sentences] == flaws
     assert told.answer is not None

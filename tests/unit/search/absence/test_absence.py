@@ -207,9 +207,7 @@ def test_nothing_asked_is_not_nothing_found() -> None:
         ((DOWN,), "Nothing could be searched: os_bm25 (opensearch_unavailable)."),
     ],
 )
-def test_an_agent_that_searched_nothing_was_asked_something(
-    branches: tuple[Outcome, ...], summary: str
-) -> None:
+def test_an_agent_that_searched_nothing_was_asked_something(branches, summary) -> None:
     asked = replace(PLAN, method="agent", branches=())
     ended = Conclusion("partial", branches, Order(), degraded=bool(branches))
     said = absence.build_absence(asked, ended, None, NearMisses()).context_answer

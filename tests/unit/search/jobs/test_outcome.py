@@ -125,9 +125,7 @@ def test_equal_endings_have_equal_hashes_and_empty_ones_are_answers() -> None:
 
 
 @pytest.mark.parametrize("deadline_ms", [100, 2000, 6000])
-def test_branches_end_before_the_api_gives_up_and_it_before_the_deadline(
-    deadline_ms: int,
-) -> None:
+def test_branches_end_before_the_api_gives_up_and_it_before_the_deadline(deadline_ms):
     deadline = 1000.0
     branch_end = deadline_shares.branch_end(deadline, deadline_ms)
     answer_end = deadline_shares.answer_end(deadline, deadline_ms)

@@ -56,9 +56,7 @@ def stream(
         ("qFqF|qFc", 0, 1),
     ],
 )
-def test_a_stream_alerts_of_what_it_is_known_to(
-    told: str, loops: int, abandoned: int
-) -> None:
+def test_a_stream_alerts_of_what_it_is_known_to(told, loops, abandoned) -> None:
     found = find_alerts(stream(told), LATER, RULES)
     counts = {one.type: one.count for one in found}
     assert counts.get("fallback_loop", 0) == loops

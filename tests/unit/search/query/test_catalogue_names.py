@@ -1,7 +1,5 @@
 """Devices of a catalogue are what questions name, by any of their names."""
 
-from pathlib import Path
-
 import pytest
 
 from shared.access.scope import Scope
@@ -15,9 +13,7 @@ from shared.times.calendar import NO_CLOCK
 @pytest.mark.parametrize(
     "query", ["horizontal corrector 3 tripped", "HCM03 tripped", "why did hcm-3 trip"]
 )
-def test_a_device_of_a_catalogue_is_named_by_any_of_its_names(
-    tmp_path: Path, query: str
-) -> None:
+def test_a_device_of_a_catalogue_is_named_by_any_of_its_names(tmp_path, query) -> None:
     (tmp_path / "devices.csv").write_text(
         "name,kind,system,aliases\nHCM 3,device,Magnets,horizontal corrector 3\n"
     )

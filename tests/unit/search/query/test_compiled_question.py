@@ -110,9 +110,7 @@ def test_conditions_nest_as_brackets_do() -> None:
         ("-(beam -trip)", [("trip",)], [("beam",)]),
     ],
 )
-def test_minus_and_not_exclude(
-    text: str, wanted: list[tuple[str, ...]], excluded: list[tuple[str, ...]]
-) -> None:
+def test_minus_and_not_exclude(text, wanted, excluded) -> None:
     assert lexemes(text) == wanted
     assert lexemes(text, wanted=False) == excluded
 
@@ -206,9 +204,7 @@ def test_a_question_of_signs_alone_asks_for_nothing() -> None:
         ("cavity OR (beam trip)", AnyOf((CAVITY, BEAM, TRIP))),
     ],
 )
-def test_any_plain_word_is_enough_where_nothing_has_them_all(
-    text: str, expected: conditions.Condition
-) -> None:
+def test_any_plain_word_is_enough_where_nothing_has_them_all(text, expected) -> None:
     made = condition(text)
     assert made is not None
     assert conditions.relaxed(made) == expected
@@ -227,9 +223,7 @@ LEAK, WATER = clauses("leak water")
         ('beam "the xyz* line" -trip', Not(TRIP)),
     ],
 )
-def test_what_every_branch_keeps_to_is_what_is_negated_whole(
-    text: str, kept: conditions.Condition
-) -> None:
+def test_what_every_branch_keeps_to_is_what_is_negated_whole(text, kept) -> None:
     made = condition(text)
     assert made is not None
     assert conditions.without_what_is_wanted(made) == kept
@@ -304,9 +298,7 @@ def test_beside_another_branch_what_has_all_the_words_counts_twice() -> None:
 
 
 @pytest.mark.parametrize("excluded", [63, 64, 100])
-def test_a_word_to_be_found_stays_beside_any_number_of_exclusions(
-    excluded: int,
-) -> None:
+def test_a_word_to_be_found_stays_beside_any_number_of_exclusions(excluded) -> None:
     without = " ".join(f"-x{number}q" for number in range(excluded))
     alone = compile_question(grammar.parse(f"beam {without}").tree)
     assert alone.finds
@@ -410,9 +402,7 @@ SPOKEN = st.lists(
 
 
 @given(ASKED, SPOKEN, st.sampled_from([2, 64]))
-def test_of_some_languages_a_question_asks_what_it_asks_of_all(
-    text: str, languages: list[str], most: int
-) -> None:
+def test_of_some_languages_a_question_asks_what_it_asks_of_all(text, languages, most):
     tree = grammar.parse(text).tree
     whole = compile_question(tree, max_terms=most)
     some = compile_question(tree, max_terms=most, languages=sorted({*languages}))

@@ -27,9 +27,7 @@ CLOCKS = st.builds(
 
 
 @given(NEAR | FAR, CLOCKS)
-def test_every_time_lies_in_one_of_sixty_buckets_at_most(
-    ends: tuple[datetime, datetime], clock: Clock
-) -> None:
+def test_every_time_lies_in_one_of_sixty_buckets_at_most(ends, clock) -> None:
     first, last = ends
     found = buckets(first, last, clock)
     assert 1 <= len(found.spans) <= MAX_BUCKETS

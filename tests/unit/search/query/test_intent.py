@@ -103,9 +103,7 @@ def _plan(query: str, mode: str = "auto") -> Plan:
 
 @pytest.mark.requirement("C22")
 @pytest.mark.parametrize(("query", "told"), TOLD, ids=[query for query, _ in TOLD])
-def test_auto_names_the_mode_that_a_question_would_be_for(
-    query: str, told: str
-) -> None:
+def test_auto_names_the_mode_that_a_question_would_be_for(query, told) -> None:
     plan = _plan(query)
     if told == PARTS:
         assert (plan.method, plan.reasoning) == ("agentic", PARTS)

@@ -162,9 +162,7 @@ def test_each_thing_that_is_left_out_is_said_with_its_place_up_to_a_few() -> Non
         ("end_date:last week", "until:last week"),
     ],
 )
-def test_a_field_may_be_called_as_requests_call_its_filter(
-    alias: str, name: str
-) -> None:
+def test_a_field_may_be_called_as_requests_call_its_filter(alias, name) -> None:
     found, same = (
         required_fields.lift(
             grammar.parse(f"pump {one}", CLOCK).tree, Filters()
@@ -227,9 +225,7 @@ def test_what_is_excluded_has_no_meaning() -> None:
 
 
 @pytest.mark.parametrize("text", ["SR:C??-RF*", "HCM0*", "BTS_*_Q?", "x-ra?s", "b*m"])
-def test_a_name_with_gaps_has_no_meaning_and_is_asked_for_all_the_same(
-    text: str,
-) -> None:
+def test_a_name_with_gaps_has_no_meaning_and_is_asked_for_all_the_same(text) -> None:
     asked = grammar.parse(f"trips {text}").tree
     assert tree_text.wanted_text(asked) == "trips"
     alone = grammar.parse(text).tree

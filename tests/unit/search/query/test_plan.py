@@ -65,10 +65,8 @@ def test_each_mode_has_its_branches(mode: str, branches: tuple[str, ...]) -> Non
         ({"mode": "hybrid", "exhaustive": True}, False),
     ],
 )
-def test_any_plain_word_is_enough_beside_another_branch(
-    fields: dict[str, object], any_word: object
-) -> None:
-    question = SearchQuery(**{"query": "beam loss", **fields})  # type: ignore[arg-type]
+def test_any_plain_word_is_enough_beside_another_branch(fields, any_word) -> None:
+    question = SearchQuery(**{"query": "beam loss", **fields})
     plan = make_plan(question, SCOPE, replace(LIMITS, any_word=True))
     assert plan.words.any_word is any_word
     assert Plan.from_json(plan.to_json()).words.any_word is any_word
@@ -249,22 +247,18 @@ def test_by_time_threads_are_not_collapsed(query: str, how: dict[str, object]) -
         ("similarity_threshold", {"ordering": {"similarity_threshold": 0.5}}),
     ],
 )
-def test_by_time_what_chooses_or_ranks_is_refused_by_name(
-    how: dict[str, object], path: str, field: dict[str, object]
-) -> None:
+def test_by_time_what_chooses_or_ranks_is_refused_by_name(how, path, field) -> None:
     limits = replace(LIMITS, outside=frozenset({"pinned"}))
     with pytest.raises(InvalidRequestError) as caught:
-        make_plan(SearchQuery("beam", **how, **field), SCOPE, limits)  # type: ignore[arg-type]
+        make_plan(SearchQuery("beam", **how, **field), SCOPE, limits)
     assert caught.value.details["fields"][0]["path"] == path
     neutral = {"rerank": False, "strict": False}
-    plan = make_plan(SearchQuery("beam", **how, ordering=neutral), SCOPE, limits)  # type: ignore[arg-type]
+    plan = make_plan(SearchQuery("beam", **how, ordering=neutral), SCOPE, limits)
     assert plan.branches == ("newest",)
 
 
 @pytest.mark.parametrize("how", [{"sort": "oldest"}, {"exhaustive": True}])
-def test_a_rerank_that_is_asked_for_by_time_is_said_not_to_happen(
-    how: dict[str, object],
-) -> None:
+def test_a_rerank_that_is_asked_for_by_time_is_said_not_to_happen(how) -> None:
     def codes(**fields: object) -> list[str]:
         plan = make_plan(SearchQuery("beam", **how, **fields), SCOPE, LIMITS)  # type: ignore[arg-type]
         return [note.code for note in plan.diagnostics]
@@ -316,9 +310,7 @@ def test_a_deadline_lies_between_100_and_twice_the_mode(
     ("limit", "window"),
     [(1, 50), (10, 50), (25, 50), (40, 80), (50, 100), (100, 200), (400, 500)],
 )
-def test_the_window_is_twice_the_limit_within_its_bounds(
-    limit: int, window: int
-) -> None:
+def test_the_window_is_twice_the_limit_within_its_bounds(limit, window) -> None:
     limits = replace(LIMITS, max_limit=400)
     plan = make_plan(SearchQuery("beam", mode="hybrid", limit=limit), SCOPE, limits)
     assert plan.window == window
@@ -348,9 +340,7 @@ def test_an_unknown_filter_names_the_allowed_ones() -> None:
         {"level": {"gte": "a"}},
     ],
 )
-def test_a_filter_that_is_not_built_is_refused_and_not_ignored(
-    given: dict[str, object],
-) -> None:
+def test_a_filter_that_is_not_built_is_refused_and_not_ignored(given) -> None:
     with pytest.raises(ModuleNotEnabledError):
         plan_of(filters=given)
 
@@ -416,11 +406,7 @@ TIMES = Clock(datetime(2024, 6, 12, 12, tzinfo=UTC), "Europe/Zurich")
     ],
 )
 def test_the_requests_interval_and_the_questions_both_hold_and_are_echoed(
-    given: dict[str, object],
-    query: str,
-    since: str | None,
-    until: str | None,
-    expression: str | None,
+    given, query, since, until, expression
 ) -> None:
     plan = make_plan(SearchQuery(query, filters=given), SCOPE, LIMITS, TIMES)
     (applied,) = plan.time.written
@@ -451,9 +437,7 @@ def test_the_requests_interval_and_the_questions_both_hold_and_are_echoed(
         ),
     ],
 )
-def test_an_answer_says_whether_and_how_the_time_was_read(
-    query: str, applied: list[dict[str, object]]
-) -> None:
+def test_an_answer_says_whether_and_how_the_time_was_read(query, applied) -> None:
     plan = make_plan(SearchQuery(query), SCOPE, LIMITS, TIMES)
     body = nothing_asked(Plan.from_json(plan.to_json())).to_json()
     assert body["time"] == {"applied": applied, "inferred": False}
@@ -488,9 +472,7 @@ def test_an_answer_says_whether_and_how_the_time_was_read(
         ({"date_from": "2024", "time_range": ["2024", None]}, "duplicate"),
     ],
 )
-def test_a_value_that_cannot_be_read_in_a_filter_is_refused(
-    given: dict[str, object], code: str
-) -> None:
+def test_a_value_that_cannot_be_read_in_a_filter_is_refused(given, code) -> None:
     with pytest.raises(InvalidRequestError) as caught:
         make_plan(SearchQuery("x", filters=given), SCOPE, LIMITS, TIMES)
     assert caught.value.details["fields"][0]["code"] == code
@@ -606,9 +588,7 @@ def test_modules_of_other_packages_join_hybrid_and_are_modes_of_their_own() -> N
     ],
     ids=["misspelt", "not installed", "of another mode"],
 )
-def test_a_module_that_is_not_the_modes_is_refused_by_name(
-    fields: dict[str, object], named: str
-) -> None:
+def test_a_module_that_is_not_the_modes_is_refused_by_name(fields, named) -> None:
     with pytest.raises(ModuleNotEnabledError, match=named) as caught:
         plan_of("beam", **fields)
     assert caught.value.error_code == "module_not_enabled"

@@ -104,9 +104,7 @@ def test_lists_of_the_facility_name_people_systems_and_devices(own: Facility) ->
         ("horizontal corrector of Ruiz", []),
     ],
 )
-def test_patterns_and_the_catalogue_name_each_kind_of_thing(
-    own: Facility, query: str, found: list[tuple[str, ...]]
-) -> None:
+def test_patterns_and_the_catalogue_name_each_kind_of_thing(own, query, found) -> None:
     assert named(query, own) == found
 
 

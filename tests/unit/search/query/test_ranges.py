@@ -56,9 +56,7 @@ def passes(value: float, bounds: QuantityBounds) -> bool:
         ("2024-01 .. last week", {"gte": "2024-01", "lte": "last week"}),
     ],
 )
-def test_a_range_is_the_filter_with_its_ends(
-    value: str, ends: dict[str, object]
-) -> None:
+def test_a_range_is_the_filter_with_its_ends(value, ends) -> None:
     expected = filtered(**ends)
     for written in (value, f'"{value}"', f'" {value} "'):
         question = f"metadata.run:{written}"
@@ -70,9 +68,7 @@ def test_a_range_is_the_filter_with_its_ends(
 
 @given(NUMBERS, NUMBERS)
 @example(0, 0.0)
-def test_any_two_numbers_are_the_ends_that_a_filter_has(
-    one: float, other: float
-) -> None:
+def test_any_two_numbers_are_the_ends_that_a_filter_has(one, other) -> None:
     low, high = sorted((one, other))
     assert asked(f"metadata.run:{low}..{high}") == filtered(gte=low, lte=high)
     assert asked(f"metadata.run:>={low}") == filtered(gte=low)
@@ -83,9 +79,7 @@ def test_any_two_numbers_are_the_ends_that_a_filter_has(
 @example(42, 42)
 @example(0, -0.0)
 @example(0, 5e-324)
-def test_a_number_is_past_an_end_where_the_end_lets_it_not_pass(
-    end: float, number: float
-) -> None:
+def test_a_number_is_past_an_end_where_the_end_lets_it_not_pass(end, number) -> None:
     for past, not_past in ((">", "<="), ("<", ">=")):
         (beyond,) = asked(f"metadata.run:{past}{end}").ranges
         (other,) = asked(f"metadata.run:{not_past}{end}").ranges
@@ -113,9 +107,7 @@ def test_past_a_date_is_past_all_of_it() -> None:
         *(">1.7976931348623157e308", "<-1.7976931348623157e308"),
     ],
 )
-def test_what_is_no_number_and_no_date_is_text_and_said_with_its_place(
-    value: str,
-) -> None:
+def test_what_is_no_number_and_no_date_is_text_and_said_with_its_place(value) -> None:
     for written in (value, f'"{value}"'):
         parsed = grammar.parse(f"pump metadata.run:{written} off", CLOCK)
         assert list(tree.fields(parsed.tree or Or(()))) == []
@@ -158,9 +150,7 @@ def test_ranges_side_by_side_all_hold() -> None:
     st.sampled_from(["", "metadata.run:", "-metadata.a:", "metadata.run:2024-06"]),
 )
 @example("> 5 june 2024", "metadata.run:")
-def test_any_question_with_a_range_typed_again_is_understood_alike(
-    text: str, before: str
-) -> None:
+def test_any_question_with_a_range_typed_again_is_understood_alike(text, before):
     first = grammar.parse(before + text, CLOCK).tree
     again = grammar.parse(text_of(first), CLOCK).tree
     assert _meant(again) == _meant(first)

@@ -23,9 +23,7 @@ DESCRIBED = Draft202012Validator({"type": "object", **SCHEMA})
     ("name", "meant"),
     [("autor", "author"), ("date_form", "date_from"), ("logbok", "logbook")],
 )
-def test_an_unknown_filter_is_refused_with_the_nearest_name(
-    name: str, meant: str
-) -> None:
+def test_an_unknown_filter_is_refused_with_the_nearest_name(name, meant) -> None:
     with pytest.raises(InvalidRequestError, match=f"Did you mean {meant}\\?"):
         filters.parse({name: "x"}, max_values=1)
 

@@ -148,9 +148,7 @@ def plan_of(given: PlanLimits, mode: str, **fields: Any) -> Any:
         ("OPS-39265", True),
     ],
 )
-def test_a_number_alone_is_looked_up_and_asks_nothing(
-    text: str, *, is_answered: bool
-) -> None:
+def test_a_number_alone_is_looked_up_and_asks_nothing(text, *, is_answered) -> None:
     def answered(**fields: Any) -> bool:
         asked = SearchQuery(text, mode="hybrid", **fields)
         plan = make_plan(asked, Scope("default", "anna"), limits())
@@ -190,9 +188,7 @@ def test_answers_are_on_unless_they_are_switched_off() -> None:
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("is_marked", [True, False])
 @pytest.mark.parametrize("wanted", ["deterministic", False])
-def test_marks_and_answers_are_switched_apart(
-    mode: str, wanted: Any, *, is_marked: bool
-) -> None:
+def test_marks_and_answers_are_switched_apart(mode, wanted, *, is_marked) -> None:
     looks = Synthesis(marked=is_marked)
     plan = plan_of(limits(), mode, synthesize=wanted, synthesis=looks)
     if wanted is False:

@@ -91,9 +91,7 @@ ANY = pytest.mark.parametrize(
 
 @ANY
 @given(entries=found)
-def test_in_which_order_branches_arrive_changes_no_score_and_no_place(
-    asked: Plan, entries: Found
-) -> None:
+def test_in_which_order_branches_arrive_changes_no_score_and_no_place(asked, entries):
     told = branches(entries)
     kin = {entry: Kin(thread_id=f"t{n % 3}") for n, entry in enumerate(ENTRIES)}
     orders = []
@@ -111,9 +109,7 @@ def test_in_which_order_branches_arrive_changes_no_score_and_no_place(
 @pytest.mark.requirement("U07")
 @FUSED
 @given(entries=found, of=st.integers(0, 2), gain=st.floats(0, 1, width=16))
-def test_a_better_place_in_a_branch_never_scores_worse(
-    asked: Plan, entries: Found, of: int, gain: float
-) -> None:
+def test_a_better_place_in_a_branch_never_scores_worse(asked, entries, of, gain):
     """Neither the entry's own worth, nor its place among all."""
     entry, known = next(iter(entries.items()))
     score = known[:3][of]
@@ -122,7 +118,7 @@ def test_a_better_place_in_a_branch_never_scores_worse(
     better = most * gain if score is None else score + (most - score) * gain
     values = [*known]
     values[of] = max(better, 0.125)
-    after: Found = {**entries, entry: tuple(values)}  # type: ignore[dict-item]
+    after: Found = {**entries, entry: tuple(values)}
 
     before_worth, after_worth = worth(entries, asked), worth(after, asked)
     assert after_worth[entry] >= before_worth.get(entry, 0.0)
@@ -138,9 +134,7 @@ def test_a_better_place_in_a_branch_never_scores_worse(
     st.lists(st.floats(0.125, 40, width=16), min_size=1, max_size=5),
     st.lists(st.floats(0.125, 1, width=16), min_size=1, max_size=5),
 )
-def test_a_weak_branch_can_weigh_as_little_as_its_best_hit(
-    by_words: list[float], near: list[float]
-) -> None:
+def test_a_weak_branch_can_weigh_as_little_as_its_best_hit(by_words, near) -> None:
     lists = [
         Outcome("os_bm25", "ok", "bm25", hits=tuple(map(hit, "abcde", by_words))),
         Outcome("semantic", "ok", "cosine", hits=tuple(map(hit, "vwxyz", near))),

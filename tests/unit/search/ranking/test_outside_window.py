@@ -82,9 +82,7 @@ def test_what_a_model_has_not_read_is_told_apart() -> None:
     st.integers(1, 10),
     st.sampled_from([None, 0.3]),
 )
-def test_all_that_is_found_is_in_the_window_or_beyond_it(
-    scores: list[float], window: int, limit: int, least: float | None
-) -> None:
+def test_all_that_is_found_is_in_the_window_or_beyond_it(scores, window, limit, least):
     hits = [hit(f"e{n}", one, source=f"s{n % 3}") for n, one in enumerate(scores)]
     plan = replace(with_ordering(WORDS, min_relevance_score=least), window=window)
     order = rank([words(*hits)], Facts(), replace(plan, limit=limit))

@@ -117,9 +117,7 @@ def test_cosines_of_the_model_that_ships_count_from_where_nothing_is_near() -> N
         max_size=8,
     )
 )
-def test_the_map_of_a_model_changes_what_is_shown_and_never_the_order(
-    drawn: list[tuple[float, float, float]],
-) -> None:
+def test_the_map_of_a_model_changes_what_is_shown_and_never_the_order(drawn) -> None:
     kinds = {f"kind{n}": factor for n, (*_, factor) in enumerate(drawn)}
     plan = with_ordering(domain_weights=kinds)
     found = [
@@ -236,9 +234,7 @@ def test_a_cut_is_of_what_is_shown_and_never_of_what_places_are_worth() -> None:
 
 
 @pytest.mark.parametrize("plan", [HYBRID, WORDS], ids=["linear", "words"])
-def test_what_a_machine_wrote_counts_less_by_a_factor_that_is_named(
-    plan: Plan,
-) -> None:
+def test_what_a_machine_wrote_counts_less_by_a_factor_that_is_named(plan) -> None:
     found = [words(hit("machine", 10.0, origin="machine"), hit("human", 9.0))]
     if plan is HYBRID:
         found.append(meaning(hit("machine", 0.6), hit("human", 0.6)))
@@ -361,9 +357,7 @@ def test_the_page_that_asks_bends_the_order_and_hides_nothing() -> None:
 
 @pytest.mark.requirement("C42")
 @given(st.dictionaries(st.sampled_from("abcdef"), st.floats(0.5, 1.5)))
-def test_all_factors_together_stay_within_a_half_and_two(
-    given_factors: dict[str, float],
-) -> None:
+def test_all_factors_together_stay_within_a_half_and_two(given_factors) -> None:
     total = factors.product(given_factors)
     assert 0.5 <= total <= 2.0
     turned = dict(reversed(given_factors.items()))
@@ -460,9 +454,7 @@ def test_where_no_hit_of_the_words_has_a_vector_those_of_others_stand_for_it() -
     assert scores(order)["a"] == pytest.approx(0.7 * 0.5 + 0.3)
 
 
-def test_a_match_that_the_model_has_not_read_is_not_hidden_by_what_is_hardly_near() -> (
-    None
-):
+def test_a_match_that_the_model_has_not_read_is_not_hidden_by_what_is_hardly_near():
     """`Kühlwasser` stands in one German entry; the model knows English alone."""
     nearest = replace(meaning(hit("b", 0.49)), model=BGE)
     order = rank([words(hit("a", 1.6)), nearest], Facts(), HYBRID)
@@ -572,9 +564,7 @@ def order_of(entries: Entries, seed: int = 0) -> Order:
 
 
 @given(found_entries, st.integers(0, 1000))
-def test_the_order_and_its_hash_do_not_depend_on_who_arrived_first(
-    entries: Entries, seed: int
-) -> None:
+def test_the_order_and_its_hash_do_not_depend_on_who_arrived_first(entries, seed):
     one, two = order_of(entries), order_of(entries, seed)
     assert one == two
     assert stability_hash(one.items) == stability_hash(two.items)

@@ -90,9 +90,7 @@ def test_one_list_alone_keeps_its_order_and_its_scores() -> None:
 
 
 @pytest.mark.requirement("S1-37")
-def test_a_fact_in_the_tail_of_a_long_entry_found_by_both_scores_two_sixty_firsts() -> (
-    None
-):
+def test_a_fact_in_the_tail_of_a_long_entry_found_by_both_scores_two_sixty_firsts():
     found = ranked(
         branch("os_bm25", hit("long", 9.0)),
         branch(
@@ -156,9 +154,7 @@ entries = st.lists(
 
 
 @given(entries, entries)
-def test_the_order_is_total_and_does_not_depend_on_arrival(
-    lexical: list[tuple[int, float]], semantic: list[tuple[int, float]]
-) -> None:
+def test_the_order_is_total_and_does_not_depend_on_arrival(lexical, semantic) -> None:
     first = [hit(f"e{n:02d}", score) for n, score in lexical]
     second = [hit(f"e{n:02d}", score, chunk=1) for n, score in semantic]
     orders = []
@@ -174,9 +170,7 @@ def test_the_order_is_total_and_does_not_depend_on_arrival(
 
 
 @given(entries, st.integers(0, 30))
-def test_being_found_by_one_more_branch_never_lowers_an_entry(
-    lexical: list[tuple[int, float]], number: int
-) -> None:
+def test_being_found_by_one_more_branch_never_lowers_an_entry(lexical, number) -> None:
     entry = f"e{number:02d}"
     lists = branch(
         "os_bm25", hit(entry, 0.5), *(hit(f"e{n:02d}", s) for n, s in lexical)

@@ -27,17 +27,13 @@ def told(times_winner: float, band: float = BAND) -> str | None:
     ("times", "reason"),
     [(0.94, None), (0.95, "close_band"), (1.0, "close_band"), (1.1, "stronger")],
 )
-def test_what_lies_within_the_band_or_above_is_told(
-    times: float, reason: str | None
-) -> None:
+def test_what_lies_within_the_band_or_above_is_told(times, reason) -> None:
     assert told(times) == reason
 
 
 @pytest.mark.requirement("S4-69")
 @pytest.mark.parametrize(("times", "reason"), [(0.84, None), (0.86, "close_band")])
-def test_a_clear_lead_tells_of_none_however_wide_the_band(
-    times: float, reason: str | None
-) -> None:
+def test_a_clear_lead_tells_of_none_however_wide_the_band(times, reason) -> None:
     assert told(times, band=0.5) == reason
 
 

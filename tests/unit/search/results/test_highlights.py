@@ -81,9 +81,7 @@ def told(text: str, query: str, **fields: str) -> list[str]:
         ("beam beam up", '"beam up"', "beam [beam up]"),
     ],
 )
-def test_what_was_asked_for_is_marked_and_what_is_negated_is_not(
-    text: str, query: str, expected: str
-) -> None:
+def test_what_was_asked_for_is_marked_and_what_is_negated_is_not(text, query, expected):
     assert marked(text, query) == expected
 
 
@@ -101,9 +99,7 @@ WORDS = ("valv", "pump", "magnet", "arc")
         st.lists(st.sampled_from(WORDS), min_size=1, max_size=3), min_size=1, max_size=6
     ),
 )
-def test_every_phrase_is_marked_wherever_its_words_follow_each_other(
-    said: list[tuple[str, str]], phrases: list[list[str]]
-) -> None:
+def test_every_phrase_is_marked_wherever_its_words_follow_each_other(said, phrases):
     text = "".join(f"{word}{blank}" for word, blank in said)
     placed = [(one[0], one.start(), one.end()) for one in re.finditer("[a-z]+", text)]
     expected = set()
@@ -131,9 +127,7 @@ def test_a_character_of_a_script_without_blanks_is_marked_alone() -> None:
 
 
 @pytest.mark.parametrize("query", ['"zqx* pump"', '"pump zqx*"', '"pump" OR "zqx* a"'])
-def test_a_phrase_with_a_pattern_that_stands_for_no_word_marks_nothing(
-    query: str,
-) -> None:
+def test_a_phrase_with_a_pattern_that_stands_for_no_word_marks_nothing(query) -> None:
     tree = grammar.parse(query).tree
     known = {Want("wildcard", "zqx*", in_phrase=True): Expansion()}
     reader = Highlighter(compile_question(tree, known=known))
@@ -204,9 +198,7 @@ def test_a_part_is_whole_sentences_where_they_are_short() -> None:
 
 
 @given(st.text(max_size=400), st.text(max_size=30), st.integers(0, 3))
-def test_without_its_tags_a_highlight_is_a_part_of_the_text(
-    text: str, query: str, repeats: int
-) -> None:
+def test_without_its_tags_a_highlight_is_a_part_of_the_text(text, query, repeats):
     whole = f"{text} {query} " * (repeats + 1)
     for part in told(whole, query):
         plain = html.unescape(_TAG.sub("", part))
@@ -229,9 +221,7 @@ def test_a_glossary_form_is_marked_as_the_term_is() -> None:
     assert part == "The <b>machine protection system</b> fired"
 
 
-def test_of_a_page_that_takes_too_long_passages_alone_are_marked(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_of_a_page_that_takes_too_long_passages_alone_are_marked(monkeypatch) -> None:
     monkeypatch.setattr(highlights, "SECONDS_A_PAGE", -1.0)
     assert told("a trip", "trip") == ["a <b>trip</b>"]
     far = "a trip. " + "and so on. " * 500 + "another trip"
@@ -239,9 +229,7 @@ def test_of_a_page_that_takes_too_long_passages_alone_are_marked(
     assert "a <b>trip</b>. and so on" in part
 
 
-def test_a_passage_is_the_same_where_its_page_took_too_long(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_passage_is_the_same_where_its_page_took_too_long(monkeypatch) -> None:
     text = "nothing here. " * 500 + "the klystron trips. " + "and so on. " * 500
     reader = Highlighter(compile_question(grammar.parse("Klystron trip -nothing").tree))
     in_time = reader.mark(row(text), None)
@@ -252,9 +240,7 @@ def test_a_passage_is_the_same_where_its_page_took_too_long(
     assert late == in_time
 
 
-def test_what_stands_behind_all_that_is_analysed_is_shown_and_marked(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_what_stands_behind_all_that_is_analysed_is_shown_and_marked(monkeypatch):
     # A slow machine takes longer for a text like this than a page may take.
     monkeypatch.setattr(highlights, "SECONDS_A_PAGE", 60.0)
     text = "nothing here. " * 10_000 + "the klystrons tripped. " + "so on. " * 500

@@ -54,9 +54,7 @@ def test_what_is_not_given_has_its_default() -> None:
     ],
     ids=str,
 )
-def test_what_is_beyond_its_bounds_is_refused_by_its_name(
-    name: str, value: object
-) -> None:
+def test_what_is_beyond_its_bounds_is_refused_by_its_name(name, value) -> None:
     with pytest.raises(InvalidRequestError) as caught:
         check_parameters({name: value}, TAKEN)
     (field,) = caught.value.details["fields"]

@@ -126,9 +126,7 @@ def kinds(query: dict[str, Any]) -> Iterator[str]:
     ],
     ids=["words and a name", "a phrase without a word"],
 )
-def test_components_are_joined_as_values_of_their_terms(
-    text: str, expected: dict[str, Any]
-) -> None:
+def test_components_are_joined_as_values_of_their_terms(text, expected) -> None:
     made = condition(text)
     assert made is not None
     assert os_query.write_os_query(made) == {"bool": expected}
@@ -149,9 +147,7 @@ def test_any_text_is_sent_in_one_shape_and_as_values_alone(text: str) -> None:
 
 @pytest.mark.requirement("SEC5")
 @pytest.mark.parametrize("text", HOSTILE)
-def test_what_means_something_to_opensearch_is_a_value_in_every_filter(
-    text: str,
-) -> None:
+def test_what_means_something_to_opensearch_is_a_value_in_every_filter(text) -> None:
     names = ("source", "logbook", "tags", "level", "device", "metadata.run")
     for name in names:
         body = body_of(plan_of("beam", **{name: text}))

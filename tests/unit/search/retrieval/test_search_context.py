@@ -34,9 +34,7 @@ def context_of(index: str, encoder: HashingEncoder) -> SearchContext:
 
 
 @pytest.mark.requirement("S0-06")
-def test_two_that_search_share_neither_what_they_were_given_nor_what_they_keep() -> (
-    None
-):
+def test_two_that_search_share_neither_what_they_were_given_nor_what_they_keep():
     mine, theirs = (context_of(name, HashingEncoder()) for name in ("mine", "theirs"))
 
     assert (mine.index, theirs.index) == ("mine", "theirs")

@@ -45,9 +45,7 @@ def around(**ambient: Any) -> tuple[set[str], dict[str, list[str]]]:
         ("?" + "&".join(["q=HCM03"] * 60), set(), {}),
     ],
 )
-def test_a_route_names_things_and_places(
-    route: str, named: set[str], places: dict[str, list[str]]
-) -> None:
+def test_a_route_names_things_and_places(route, named, places) -> None:
     assert around(route=route) == (named, places)
 
 

@@ -36,9 +36,7 @@ ALL_WEIGH = Ordering(
         ),
     ],
 )
-def test_kinds_asked_for_fit_for_and_ones_own_count_more(
-    query: str, groups: tuple[str, ...], weights: dict[str, float]
-) -> None:
+def test_kinds_asked_for_fit_for_and_ones_own_count_more(query, groups, weights):
     scope = Scope("default", "anna", groups)
     plan = make_plan(SearchQuery(query, mode="hybrid"), scope, LIMITS)
     found = weigh_domains(ALL_WEIGH, query, plan.intent, groups)

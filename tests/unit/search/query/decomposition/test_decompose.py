@@ -182,9 +182,7 @@ GOLDEN = [
 
 @pytest.mark.requirement("S3-03")
 @pytest.mark.parametrize(("question", "rule", "parts"), GOLDEN)
-def test_a_question_is_taken_apart_by_the_first_rule_that_fits(
-    question: str, rule: str | None, parts: list[str]
-) -> None:
+def test_a_question_is_taken_apart_by_the_first_rule_that_fits(question, rule, parts):
     found = decompose(question)
     assert (found.strategy, list(found.parts)) == (rule, parts)
     assert list(found.sub_queries) == [question, *parts]
@@ -211,9 +209,7 @@ words = st.lists(
 
 @pytest.mark.requirement("S3-27", "S3-56", "C29", "C30")
 @given(words.map(" ".join))
-def test_the_whole_comes_first_and_what_belongs_together_stays_so(
-    question: str,
-) -> None:
+def test_the_whole_comes_first_and_what_belongs_together_stays_so(question) -> None:
     found = decompose(question)
     assert found.sub_queries[0] == question
     assert len(found.sub_queries) in {1, 3, MAX_SUBQUERIES}
@@ -273,9 +269,7 @@ def test_what_is_excluded_and_filtered_holds_for_each_part() -> None:
 
 @pytest.mark.requirement("S0-05")
 @pytest.mark.parametrize("threshold", [None, 0.4])
-def test_how_near_is_enough_is_the_request_s_or_the_setting_s(
-    threshold: float | None,
-) -> None:
+def test_how_near_is_enough_is_the_request_s_or_the_setting_s(threshold) -> None:
     limits = PlanLimits(validation_threshold=0.3)
     asked = SearchQuery(
         "vacuum leak and RF trip", mode="agentic", validation_threshold=threshold

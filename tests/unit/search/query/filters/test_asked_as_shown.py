@@ -43,9 +43,7 @@ def parse(given: dict[str, object]) -> Filters:
         ({"entry_id": {"in": ["OPS-77"]}}, Filters(ids=("OPS-77",))),
     ],
 )
-def test_a_hit_is_asked_for_by_what_it_shows(
-    given: dict[str, object], expected: Filters | None
-) -> None:
+def test_a_hit_is_asked_for_by_what_it_shows(given, expected) -> None:
     found = parse(given)
     if expected is None:
         assert (found.since, found.until) == (
@@ -74,9 +72,7 @@ def test_a_hit_is_asked_for_by_what_it_shows(
         ({"event_from": "2026-03-05", "event_to": "2026-03-02"}, "filters.event_to"),
     ],
 )
-def test_what_no_entry_can_have_is_refused(
-    given: dict[str, object], path: str | None
-) -> None:
+def test_what_no_entry_can_have_is_refused(given, path) -> None:
     with pytest.raises((InvalidRequestError, ModuleNotEnabledError)) as caught:
         parse(given)
     if path is not None:

@@ -57,9 +57,7 @@ def less(value: float) -> float:
         *[("10-5 mA", None), ("> 5-10 mA", None), ("> x 5 mA", None), ("mA", None)],
     ],
 )
-def test_bounds_are_read_as_they_are_written(
-    text: str, bounds: QuantityBounds | None
-) -> None:
+def test_bounds_are_read_as_they_are_written(text, bounds) -> None:
     assert filter_operators.parse_bounds(text) == bounds
     if bounds is not None:
         parsed = filters.parse({"quantity": text}, max_values=1)
@@ -92,9 +90,7 @@ def test_bounds_are_read_as_they_are_written(
         ("gap (\u2265 5 mm) closed", QuantityBounds("length", 0.005), "gap (closed)"),
     ],
 )
-def test_a_question_compares_quantities(
-    question: str, bounds: QuantityBounds, words: str
-) -> None:
+def test_a_question_compares_quantities(question, bounds, words) -> None:
     parsed = grammar.parse(question)
     lifted = required_fields.lift(parsed.tree, NOTHING)
     assert lifted.filters.quantity == bounds
