@@ -1,18 +1,18 @@
 """Entries as every route gives them: with what belongs to them, in one shape."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import UUID
 
 from fastapi import Response
 
+from api.context import ApiContext
 from api.entries.entry_amount import WHOLE, EntryAmount
 from api.entries.schemas.entries import entry_out
 from api.server.json_response import as_json
+from shared.access.scope import Scope
 from shared.embedding.vectors import live_models
 from shared.entries import entry_links
 from shared.entries.reading import (
@@ -21,17 +21,12 @@ from shared.entries.reading import (
     readable_texts,
     revisions,
 )
+from shared.entries.reading.read_entries import EntryView
 from shared.entries.saving import attachment_rows
 from shared.errors import NotFoundError
+from shared.postgres.pool import Connection
 from shared.search.query.result_detail import BRIEF_CHARACTERS
 from shared.sources import source_state
-
-if TYPE_CHECKING:
-    from psycopg import Connection
-
-    from api.context import ApiContext
-    from shared.access.scope import Scope
-    from shared.entries.reading.read_entries import EntryView
 
 MAX_REVISION = 2**31 - 1
 # What `answer` may answer instead of an entry, for the description of its routes.

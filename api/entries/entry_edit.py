@@ -1,38 +1,32 @@
 """One entry written by its address: replaced whole, merged, or made if absent."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterable
 from dataclasses import replace as replace_fields
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import UUID
 
 from pydantic import ValidationError
 
+from api.caller_info import CallerInfo
+from api.context import ApiContext
 from api.entries import pushes
 from api.entries.entry_bodies import names
+from api.entries.pushes import Verdict
 from api.entries.schemas.entries import EntryIn
 from api.server.errors import invalid
 from shared import entry_fields
+from shared.access.scope import Scope
 from shared.entries import entry_links
+from shared.entries.draft import EntryDraft
 from shared.entries.reading import read_entries
+from shared.entries.reading.read_entries import EntryView
 from shared.entries.saving import write_rights
 from shared.entries.saving.entry_batch import Saved
 from shared.entries.saving.validate import PushRules, refuse_pulled
 from shared.errors import InvalidRequestError, NotFoundError
-from shared.postgres.pool import connection
+from shared.postgres.pool import Connection, connection
 from shared.times.rfc3339 import timestamp
-
-if TYPE_CHECKING:
-    from psycopg import Connection
-
-    from api.caller_info import CallerInfo
-    from api.context import ApiContext
-    from api.entries.pushes import Verdict
-    from shared.access.scope import Scope
-    from shared.entries.draft import EntryDraft
-    from shared.entries.reading.read_entries import EntryView
 
 _PLAIN = (
     *("source", "external_id", "title", "text", "text_format", "authors", "logbooks"),

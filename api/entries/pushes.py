@@ -1,10 +1,8 @@
 """A push: drafts admitted one by one, stored in one commit, nudged afterwards."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import UUID
 
 from pydantic import ValidationError
@@ -23,12 +21,9 @@ from shared.entries.saving.entry_batch import Saved
 from shared.entries.saving.save import save_page
 from shared.entries.saving.validate import PushRules
 from shared.errors import GoneError, InvalidRequestError, LogchordError, NotFoundError
-from shared.postgres.pool import connection
+from shared.postgres.pool import Connection, connection
 from shared.stages import entry_stages
 from shared.text import door
-
-if TYPE_CHECKING:
-    from psycopg import Connection
 
 _PURGED = "An entry of this name was purged; it stays away, whoever sends it."
 

@@ -1,12 +1,10 @@
 """Files that callers attach: received, looked at by a child, stored, then named."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import Any, BinaryIO
 from uuid import UUID
 
 from api.entries.schemas.attachments import attachment_out
@@ -25,14 +23,11 @@ from shared.errors import (
     NotFoundError,
 )
 from shared.messaging.stage_names import METADATA_STAGE
-from shared.postgres.pool import Pool, connection
+from shared.postgres.pool import Connection, Pool, connection
 from shared.settings.settings import Settings
 from shared.sources import source_state
 from shared.text import door
 from shared.work import due_work as due
-
-if TYPE_CHECKING:
-    from psycopg import Connection
 
 MAX_NAME_CHARS = 255
 # Each is read by a process of its own, beside everything that answers requests.

@@ -1,11 +1,8 @@
 """The questions that the health probes ask, each of a real backend."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
 from shared import migrations
 from shared.embedding.load_model import load_encoder
@@ -15,12 +12,8 @@ from shared.embedding.vectors import live_models
 from shared.errors import DatabaseQueryError, EmbeddingGenerationError, OpenSearchError
 from shared.messaging import broker_errors, redis_clients
 from shared.opensearch import client as opensearch
-from shared.postgres.pool import connect, translate_database_errors
-
-if TYPE_CHECKING:
-    from psycopg import Connection
-
-    from shared.settings.settings import Settings
+from shared.postgres.pool import Connection, connect, translate_database_errors
+from shared.settings.settings import Settings
 
 _TIMEOUT_SECONDS = 2
 

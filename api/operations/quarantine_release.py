@@ -4,22 +4,17 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 from uuid import UUID
 
+from api.caller_info import CallerInfo
+from api.context import ApiContext
 from api.entries.pushes import first_stages
 from shared.errors import LogchordError
 from shared.log import get_logger
-from shared.postgres.pool import connection
+from shared.postgres.pool import Connection, connection
 from shared.sources.intake import rejected, retry_rejected
 from shared.work import lag, quarantine
 from shared.work.quarantine import Released, Which
-
-if TYPE_CHECKING:
-    from psycopg import Connection
-
-    from api.caller_info import CallerInfo
-    from api.context import ApiContext
 
 log = get_logger()
 

@@ -10,12 +10,14 @@ from uuid import UUID
 
 import psycopg
 from pgvector.psycopg import register_vector
-from psycopg import Connection
 from psycopg.pq import PipelineStatus
 from psycopg_pool import ConnectionPool, PoolTimeout
 
 from shared.errors import DatabaseConnectionError, DatabaseQueryError, LogchordError
 from shared.postgres import request_deadline
+
+# Its name for rooms that hand a connection on and keep no SQL.
+Connection = psycopg.Connection
 
 
 class PooledConnection(Connection):

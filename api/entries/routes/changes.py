@@ -1,13 +1,11 @@
 """The feed of changes, for programs that keep a copy."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import chain, repeat
-from typing import TYPE_CHECKING, Annotated, Any, LiteralString, TypeVar
+from typing import Annotated, Any, LiteralString, TypeVar
 from uuid import UUID
 
 from fastapi import Query, Response
@@ -25,11 +23,8 @@ from shared.access.scope import Scope
 from shared.entries.identity import source_uri
 from shared.entries.reading import change_feed, read_entries
 from shared.entries.reading.change_feed import FeedPage, FeedPosition
-from shared.postgres.pool import connection
+from shared.postgres.pool import Connection, connection
 from shared.times.rfc3339 import timestamp
-
-if TYPE_CHECKING:
-    from psycopg import Connection
 
 router = strict_router("/v1/changes", "entries", needs("read"))
 

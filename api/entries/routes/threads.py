@@ -1,9 +1,7 @@
 """Threads: an entry, what it answers and what answers it."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import UUID
 
 from fastapi import Response
@@ -20,13 +18,10 @@ from shared.entries import entry_links
 from shared.entries.reading import read_entries
 from shared.entries.reading.read_entries import EntryView
 from shared.errors import NotFoundError
-from shared.postgres.pool import connection
+from shared.postgres.pool import Connection, connection
 from shared.settings.text_expectations import find_expectations
 from shared.sources import source_state
 from shared.times.rfc3339 import timestamp
-
-if TYPE_CHECKING:
-    from psycopg import Connection
 
 router = strict_router("/v1", "entries", needs("read"))
 

@@ -1,9 +1,7 @@
 """Quarantined work looked at, made due again, or given up on."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 from uuid import UUID
 
 from fastapi import Query, Response
@@ -29,13 +27,10 @@ from shared.access import idempotency
 from shared.access.cursors import Binding
 from shared.errors import InvalidRequestError, NotFoundError
 from shared.log import get_logger
-from shared.postgres.pool import connection
+from shared.postgres.pool import Connection, connection
 from shared.sources.intake import rejected
 from shared.work import lag, quarantine
 from shared.work.quarantine import Quarantined, Released, Which
-
-if TYPE_CHECKING:
-    from psycopg import Connection
 
 log = get_logger()
 

@@ -1,16 +1,15 @@
 """What is in force, who is alive, and how far each stage is behind."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from fastapi import Response
 
 from api.caller_info import CallerInfo
 from api.context import ApiContext, Caller, Ctx, needs
+from api.operations.probes import Finding
 from api.operations.schemas.lag import (
     LagOut,
     StatusOut,
@@ -37,12 +36,13 @@ from shared.embedding.vectors.semantic_preconditions import (
     EmbeddingCounts,
     Preconditions,
 )
+from shared.embedding.vectors.vector_tables import EmbeddingModel
 from shared.entries.reading import entry_counts, read_entries
 from shared.errors import DatabaseConnectionError, DatabaseQueryError
 from shared.log import get_logger
 from shared.messaging import stage_names, task_names
 from shared.postgres import request_deadline
-from shared.postgres.pool import connection
+from shared.postgres.pool import Connection, connection
 from shared.sources.admin import source_overview as source_views
 from shared.sources.admin.source_overview import SourceView
 from shared.stages import entry_stages
@@ -50,12 +50,6 @@ from shared.times.rfc3339 import timestamp
 from shared.version import VERSION
 from shared.work import lag, work_overview
 from shared.work.work_overview import Overview
-
-if TYPE_CHECKING:
-    from psycopg import Connection
-
-    from api.operations.probes import Finding
-    from shared.embedding.vectors.vector_tables import EmbeddingModel
 
 router = strict_router("/v1", "operations", needs("read"))
 

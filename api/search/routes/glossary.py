@@ -1,9 +1,7 @@
 """The facility's glossary: proposed by who searches, decided by its admins."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 from fastapi import Path, Query, Response
 
@@ -24,11 +22,8 @@ from api.server.parameters import PageSize
 from api.strict_route import described, strict_router
 from shared.glossary import glossary_terms, term_usage
 from shared.log import get_logger
-from shared.postgres.pool import connection
+from shared.postgres.pool import Connection, connection
 from shared.text import door
-
-if TYPE_CHECKING:
-    from psycopg import Connection
 
 log = get_logger()
 

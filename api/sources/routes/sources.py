@@ -1,12 +1,10 @@
 """Sources: how each stands, and what an admin does to it."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import time
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from fastapi import Header, Query, Request, Response
 
@@ -34,15 +32,12 @@ from shared.errors import (
 from shared.http.secrets import Secrets
 from shared.log import get_logger
 from shared.messaging import nudges
-from shared.postgres.pool import connection
+from shared.postgres.pool import Connection, connection
 from shared.settings.settings import Settings
 from shared.sources import run_records, source_state
 from shared.sources.admin import admin_actions, source_overview
 from shared.sources.admin.check_source import Checked, check_configured
 from shared.sources.runs import identity_changes, sync_config
-
-if TYPE_CHECKING:
-    from psycopg import Connection
 
 log = get_logger()
 
