@@ -182,7 +182,7 @@ def load_named(
 
 
 def load_thing_entries(
-    conn: Connection[Any], scope: Scope, thing: CardThing, zone: str
+    conn: Connection, scope: Scope, thing: CardThing, zone: str
 ) -> list[CardEntry]:
     """Return the newest entries that name a thing, and those of their threads."""
     values = {
@@ -198,7 +198,7 @@ def load_thing_entries(
 
 
 def load_thread_entries(
-    conn: Connection[Any], scope: Scope, thread: UUID
+    conn: Connection, scope: Scope, thread: UUID
 ) -> list[CardEntry]:
     """Return the newest entries of a thread, newest first."""
     values = {
@@ -212,7 +212,7 @@ def load_thread_entries(
 
 
 def load_values(
-    conn: Connection[Any], scope: Scope, devices: Sequence[str]
+    conn: Connection, scope: Scope, devices: Sequence[str]
 ) -> list[CardValue]:
     """Return the newest values of a device, the latest first."""
     values = {

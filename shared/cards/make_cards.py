@@ -1,7 +1,6 @@
 """The cards of a page: of what the question names, or 40 % of the best hits share."""
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 from psycopg import Connection
 
@@ -48,7 +47,7 @@ def make_cards(
 
 
 def _cards(
-    conn: Connection[Any],
+    conn: Connection,
     context: SearchContext,
     plan: Plan,
     page: ResultPage,

@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, LiteralString
+from typing import LiteralString
 
 from psycopg import Connection
 
@@ -37,7 +37,7 @@ class Deadline:
 
     def limit_time(
         self,
-        conn: Connection[Any],
+        conn: Connection,
         most_ms: int | None = None,
         *,
         one_plan: bool = False,
@@ -50,9 +50,7 @@ class Deadline:
         limit_time(conn, left, one_plan=one_plan)
 
 
-def limit_time(
-    conn: Connection[Any], budget_ms: int, *, one_plan: bool = False
-) -> None:
+def limit_time(conn: Connection, budget_ms: int, *, one_plan: bool = False) -> None:
     """Bound each statement that follows in this transaction by a time.
 
     `one_plan`: what follows reads rows by index whatever it is given, and is planned
@@ -64,9 +62,7 @@ def limit_time(
     conn.execute(_LIMIT_TIME, {"ms": str(budget_ms), "plans": plans}, prepare=True)
 
 
-def make_share_limiter(
-    conn: Connection[Any], ends_at: float
-) -> Callable[[float], bool]:
+def make_share_limiter(conn: Connection, ends_at: float) -> Callable[[float], bool]:
     """Return a function that gives what follows a share of the time left, if any is."""
 
     def limit_to_share(share: float) -> bool:

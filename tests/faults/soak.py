@@ -117,7 +117,7 @@ class Run:
             return True
         return one.status < 400
 
-    def recoveries(self, conn: psycopg.Connection[Any]) -> dict[str, float]:
+    def recoveries(self, conn: psycopg.Connection) -> dict[str, float]:
         """Return the longest time until work went on, by what was over just then."""
         longest: dict[str, float] = {}
         for done in self.done:
@@ -127,7 +127,7 @@ class Run:
         return longest
 
     def late_jobs(
-        self, conn: psycopg.Connection[Any], submitted: list[str]
+        self, conn: psycopg.Connection, submitted: list[str]
     ) -> tuple[list[str], list[str]]:
         """Return jobs that ended too late, and those of them with Postgres away."""
         late: list[str] = []

@@ -1,7 +1,5 @@
 """Transactions that hold the feed of changes back, as seen by a test of the feed."""
 
-from typing import Any
-
 from psycopg import Connection
 
 from tests.support.waiting import eventually
@@ -12,7 +10,7 @@ _OLDER = """
      WHERE backend_xid IS NOT NULL AND pid <> pg_backend_pid()"""
 
 
-def nothing_older(conn: Connection[Any]) -> None:
+def nothing_older(conn: Connection) -> None:
     """Wait until no other transaction of this server writes."""
 
     def older() -> str:

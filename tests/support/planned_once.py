@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Sequence
-from typing import Any
 
 from psycopg import Connection
 
@@ -12,7 +11,7 @@ from bench import work_rows
 ENTRIES = 20_000
 
 
-def fill_logbook(database: str, conn: Connection[Any]) -> None:
+def fill_logbook(database: str, conn: Connection) -> None:
     """Write so many entries, each with the word `beam` and its number."""
     work_rows.ensure_entries(database, ENTRIES)
     conn.execute(
@@ -25,7 +24,7 @@ def fill_logbook(database: str, conn: Connection[Any]) -> None:
     conn.execute("ANALYZE entry, entry_text")
 
 
-def explain_once(conn: Connection[Any], statement: str, names: Sequence[str]) -> str:
+def explain_once(conn: Connection, statement: str, names: Sequence[str]) -> str:
     """Return the plan of a statement, made before its named values are known."""
     places = {name: f"${place}" for place, name in enumerate(names, 1)}
     numbered = re.sub(r"%\((\w+)\)s", lambda found: places[found[1]], statement)

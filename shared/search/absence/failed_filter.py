@@ -33,9 +33,7 @@ _PASSES: LiteralString = f"""
             WHERE e.tenant = %(tenant)s AND e.id = %(entry_id)s{NARROWED})"""
 
 
-def gate(
-    conn: Connection[Any], scope: Scope, asked: Filters, entry_id: UUID
-) -> str | None:
+def gate(conn: Connection, scope: Scope, asked: Filters, entry_id: UUID) -> str | None:
     """Return the first gate of the filters that an entry fails; None: it passes all."""
     for name, alone in _each(asked):
         values = {**scope.params, **alone.params, "entry_id": entry_id}

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, LiteralString
+from typing import LiteralString
 
 from psycopg import Connection, Cursor
 
@@ -47,7 +47,7 @@ def list_awaited_stages(branches: Sequence[Outcome]) -> list[str]:
 
 
 def send_pending_count(
-    conn: Connection[Any], plan: Plan, waits_for: Sequence[str]
+    conn: Connection, plan: Plan, waits_for: Sequence[str]
 ) -> Cursor | None:
     """Ask how many visible entries wait for these stages; None where there are none.
 

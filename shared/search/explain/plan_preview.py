@@ -38,7 +38,7 @@ _LATELY: LiteralString = """
      LIMIT 1000"""
 
 
-def load_circuits(conn: Connection[Any], tenant: str) -> dict[str, State]:
+def load_circuits(conn: Connection, tenant: str) -> dict[str, State]:
     """Return by module whether its last search met an open circuit.
 
     A module that nobody searched lately is left out.

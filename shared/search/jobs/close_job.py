@@ -67,7 +67,7 @@ class Ending:
     error: dict[str, Any] | None
 
 
-def close_job(conn: Connection[Any], job: Job, ending: Ending) -> bool:
+def close_job(conn: Connection, job: Job, ending: Ending) -> bool:
     """Store how a job ended, unless that is stored; True for whoever was first."""
     values = _values(job.job_id, job.tenant, ending)
     if job.submitted:
@@ -86,7 +86,7 @@ class Overdue:
     deadline_seconds: float
 
 
-def finish_overdue_jobs(conn: Connection[Any], client: redis.Redis) -> list[Overdue]:
+def finish_overdue_jobs(conn: Connection, client: redis.Redis) -> list[Overdue]:
     """End submitted jobs past their deadline with the stored outcomes; return them."""
     ended = []
     late = conn.execute(_OVERDUE, {"grace": GRACE_SECONDS, "batch": _BATCH}).fetchall()
@@ -117,7 +117,7 @@ def _overdue(
 
 
 def cancel(
-    conn: Connection[Any], found: StoredJob, arrived: Mapping[int, Sequence[Outcome]]
+    conn: Connection, found: StoredJob, arrived: Mapping[int, Sequence[Outcome]]
 ) -> str | None:
     """End a job with the stored outcomes, as its owner wishes; return its state.
 

@@ -131,7 +131,7 @@ _SUBMIT: LiteralString = """
     ON CONFLICT DO NOTHING"""
 
 
-def submit_job(conn: Connection[Any], job: Job, waited: float = 0.0) -> None:
+def submit_job(conn: Connection, job: Job, waited: float = 0.0) -> None:
     """Store a submitted job before it is dispatched, so that it always ends.
 
     `waited` is how many seconds ago it was accepted, where it waited for a place.
@@ -181,7 +181,7 @@ _NEWEST: LiteralString = """
      LIMIT %(limit)s"""
 
 
-def find_own_job(conn: Connection[Any], scope: Scope, job_id: UUID) -> StoredJob:
+def find_own_job(conn: Connection, scope: Scope, job_id: UUID) -> StoredJob:
     """Return the caller's job; anybody else's is as absent as none at all.
 
     So is one that the owner asked with a key that sees entries which this one does not.
@@ -195,14 +195,14 @@ def find_own_job(conn: Connection[Any], scope: Scope, job_id: UUID) -> StoredJob
     return found
 
 
-def before(conn: Connection[Any], found: StoredJob) -> int:
+def before(conn: Connection, found: StoredJob) -> int:
     """Return how many earlier jobs of the same tenant have not ended."""
     row = conn.execute(_BEFORE, {"id": found.id, "tenant": found.tenant}).fetchone()
     return int(row[0]) if row else 0
 
 
 def newest(
-    conn: Connection[Any], scope: Scope, *, limit: int, after: UUID | None = None
+    conn: Connection, scope: Scope, *, limit: int, after: UUID | None = None
 ) -> list[StoredJob]:
     """Return the caller's jobs, the newest first, without hits."""
     given = {"after": after, "limit": limit}

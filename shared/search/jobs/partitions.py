@@ -40,9 +40,7 @@ class PartitionedTable:
     # Returns the column's least value from so many seconds after 1970 on.
     first: Callable[[int], Any]
 
-    def rotate(
-        self, conn: Connection[Any], kept: int, number: int | None = None
-    ) -> int:
+    def rotate(self, conn: Connection, kept: int, number: int | None = None) -> int:
         """Make the next partitions, drop all but so many; return the oldest kept."""
         if number is None:
             ((number,),) = conn.execute(_NUMBER, {"seconds": self.seconds}).fetchall()
@@ -62,7 +60,7 @@ class PartitionedTable:
         """Return the column's least value in a partition."""
         return self.first(number * self.seconds)
 
-    def _make(self, conn: Connection[Any], number: int) -> None:
+    def _make(self, conn: Connection, number: int) -> None:
         ends = {"low": self.bound(number), "high": self.bound(number + 1)}
         ((is_held,),) = conn.execute(self._of_default(_DEFAULT_HOLDS), ends).fetchall()
         if is_held:
@@ -86,7 +84,7 @@ _JOBS = PartitionedTable(
 
 
 def rotate_partitions(
-    conn: Connection[Any], *, retention_hours: int, hour: int | None = None
+    conn: Connection, *, retention_hours: int, hour: int | None = None
 ) -> uuid.UUID:
     """Make the next hours' partitions and drop those past the retention.
 

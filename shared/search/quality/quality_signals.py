@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import groupby
 from operator import attrgetter
-from typing import Any, Literal, LiteralString
+from typing import Literal, LiteralString
 
 from psycopg import Connection
 from psycopg.rows import class_row, dict_row
@@ -87,7 +87,7 @@ class AlertRules:
 
 
 def load_alerts(
-    conn: Connection[Any],
+    conn: Connection,
     tenant: str,
     since: datetime,
     until: datetime,
@@ -101,7 +101,7 @@ def load_alerts(
 
 
 def load_metrics(
-    conn: Connection[Any],
+    conn: Connection,
     tenant: str,
     since: datetime,
     until: datetime,

@@ -7,7 +7,7 @@ it was said often enough: an admin decides.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, LiteralString
+from typing import LiteralString
 
 from psycopg import Connection
 from psycopg.rows import class_row
@@ -92,7 +92,7 @@ def note_other_words(
 
 
 def list_unwritten_words(
-    conn: Connection[Any], tenant: str, since: datetime
+    conn: Connection, tenant: str, since: datetime
 ) -> list[UnwrittenWord]:
     """Return the words that were asked for most, and that still nobody has written."""
     values = {"tenant": tenant, "since": since, "most": MOST_LISTED}

@@ -50,7 +50,7 @@ def read_pinned_answer(
 
 
 def _read(
-    conn: Connection[Any], scope: Scope, answer: Answer
+    conn: Connection, scope: Scope, answer: Answer
 ) -> dict[UUID, tuple[datetime | None, datetime | None]]:
     given = {
         "ids": format_array([UUID(one.entry_id) for one in answer.citations]),

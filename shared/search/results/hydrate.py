@@ -72,7 +72,7 @@ _THREADS: LiteralString = f"""{_SHOWN}{rights.SEEN}
 
 
 def hydrate(
-    conn: Connection[Any], ids: Sequence[UUID], scope: Scope, timeout_ms: int
+    conn: Connection, ids: Sequence[UUID], scope: Scope, timeout_ms: int
 ) -> dict[UUID, HitRow]:
     """Return those of these entries that the caller may see now, by id."""
     rows = _read(conn, _ROWS, ids, scope, timeout_ms)
@@ -80,14 +80,14 @@ def hydrate(
 
 
 def hydrate_threads(
-    conn: Connection[Any], threads: Sequence[UUID], scope: Scope, timeout_ms: int
+    conn: Connection, threads: Sequence[UUID], scope: Scope, timeout_ms: int
 ) -> list[HitRow]:
     """Return the entries of threads that the caller may see, oldest first."""
     return _read(conn, _THREADS, threads, scope, timeout_ms)
 
 
 def _read(
-    conn: Connection[Any],
+    conn: Connection,
     statement: LiteralString,
     ids: Sequence[UUID],
     scope: Scope,

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import compress
-from typing import Any, LiteralString
+from typing import LiteralString
 from uuid import UUID
 
 from psycopg import Connection
@@ -87,7 +87,7 @@ def load_ranking_features(
 
 
 def _near(
-    conn: Connection[Any], plan: Plan, given: Mapping[str, object]
+    conn: Connection, plan: Plan, given: Mapping[str, object]
 ) -> dict[str, frozenset[str]]:
     """Return the ways in which each hit is near to the question; others are absent."""
     terms = plan.ordering.near
@@ -108,7 +108,7 @@ def _any_of(terms: Sequence[str]) -> str:
 
 
 def _cosines(
-    conn: Connection[Any], plan: Plan, branches: Sequence[Outcome], models: InUse
+    conn: Connection, plan: Plan, branches: Sequence[Outcome], models: InUse
 ) -> tuple[dict[str, float], dict[str, float]]:
     """Return the cosines of hits that words alone found.
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from itertools import islice
-from typing import Any, LiteralString, NamedTuple
+from typing import LiteralString, NamedTuple
 from uuid import UUID
 
 from psycopg import Connection, Cursor
@@ -119,7 +119,7 @@ def read_page(
 
 
 def _rows(
-    conn: Connection[Any], plan: Plan, runs: Sequence[Run], timeout_ms: int
+    conn: Connection, plan: Plan, runs: Sequence[Run], timeout_ms: int
 ) -> tuple[list[Ranked], dict[str, HitRow]]:
     gone: set[str] = set()
     rows: dict[str, HitRow] = {}
@@ -157,7 +157,7 @@ def _first(runs: Sequence[Run], gone: set[str], count: int) -> list[Ranked]:
 
 
 def send_copy_counts(
-    conn: Connection[Any], plan: Plan, items: Sequence[Ranked]
+    conn: Connection, plan: Plan, items: Sequence[Ranked]
 ) -> Cursor | None:
     """Ask how many others each hit stands for; None: no hit has copies or a series."""
     alike = [item for item in items if item.group_id or item.series_id]

@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, LiteralString, NamedTuple
+from typing import LiteralString, NamedTuple
 from uuid import UUID
 
 from psycopg import Connection, Cursor
@@ -115,7 +115,7 @@ NONE = Values()
 
 
 def send_other_values(
-    conn: Connection[Any], plan: Plan, rows: Sequence[HitRow]
+    conn: Connection, plan: Plan, rows: Sequence[HitRow]
 ) -> Cursor[Other] | None:
     """Ask for other values of the same things; None: these entries state no values."""
     ids = [row.entry_id for row in rows if row.states_values]

@@ -1,7 +1,5 @@
 """The languages that a branch searches: those its tenant's entries are in."""
 
-from typing import Any
-
 from psycopg import Connection, Cursor
 
 from shared.errors import DatabaseQueryError
@@ -39,7 +37,7 @@ class Assumed:
         self._rows: Cursor | None = None
         self._there: tuple[str, ...] = self.languages
 
-    def ask(self, conn: Connection[Any], budget_ms: int) -> None:
+    def ask(self, conn: Connection, budget_ms: int) -> None:
         """Ask for the languages of the entries, as the last statement of a pipeline."""
         if not self._is_compared:
             self._rows = send_languages(conn, self._tenant, budget_ms)

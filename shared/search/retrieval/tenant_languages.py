@@ -2,7 +2,7 @@
 
 import threading
 from dataclasses import dataclass
-from typing import Any, LiteralString
+from typing import LiteralString
 
 from psycopg import Connection, Cursor
 
@@ -103,7 +103,7 @@ class _CachedLanguages:
     searched: tuple[str, ...]
 
 
-def send_languages(conn: Connection[Any], tenant: str, budget_ms: int) -> Cursor:
+def send_languages(conn: Connection, tenant: str, budget_ms: int) -> Cursor:
     """Send the statement; its rows are read from the cursor, and may be read later."""
     limit_ms = str(min(budget_ms, _MOST_MS))
     conn.execute(_BY_INDEX, {"ms": limit_ms}, prepare=True)

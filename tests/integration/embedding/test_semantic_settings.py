@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
 
 import psycopg
 import pytest
@@ -71,7 +70,7 @@ def ctx(make_context: MakeContext, server: Script) -> Context:
     )
 
 
-def due(conn: psycopg.Connection[Any], stage: str) -> None:
+def due(conn: psycopg.Connection, stage: str) -> None:
     with conn.transaction():
         save_page(conn, "default", [ENTRY], stages=[stage], editor="test")
 

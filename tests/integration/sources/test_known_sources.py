@@ -25,7 +25,7 @@ class Searched:
     """A search over entries of pushed, pulled and removed sources."""
 
     asking: Asking
-    conn: psycopg.Connection[Any]
+    conn: psycopg.Connection
     now: float = 0.0
 
     def find(self, **filters: Any) -> dict[str, Any]:

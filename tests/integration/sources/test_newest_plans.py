@@ -39,7 +39,7 @@ CLOSED = Scope("default", "me", logbooks=("Vacuum",))
 
 
 @pytest.fixture
-def filled(database: str) -> Iterator[psycopg.Connection[Any]]:
+def filled(database: str) -> Iterator[psycopg.Connection]:
     """A database in which the newest of one source lie before all of another."""
     with psycopg.connect(database) as conn:
         for source, count, day, gone in (

@@ -150,7 +150,7 @@ def _add(
 
 
 def _called(
-    conn: Connection[Any], params: dict[str, Any], names: Sequence[str]
+    conn: Connection, params: dict[str, Any], names: Sequence[str]
 ) -> list[Columns]:
     is_plain = candidate_rows.are_plain(params)
     statement = _BY_NUMBER if is_plain else _NARROWED_BY_NUMBER

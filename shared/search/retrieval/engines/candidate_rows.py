@@ -83,14 +83,14 @@ _PLAINLY_OF_THESE: LiteralString = f"""
 
 
 def load_candidate_rows(
-    conn: Connection[Any], params: Mapping[str, Any], ids: Sequence[UUID]
+    conn: Connection, params: Mapping[str, Any], ids: Sequence[UUID]
 ) -> dict[UUID, Columns]:
     """Load the columns of these entries, as far as rights, filters and NOT allow."""
     return fetch_candidate_rows(send_candidate_rows(conn, params, ids)) if ids else {}
 
 
 def send_candidate_rows(
-    conn: Connection[Any], params: Mapping[str, Any], ids: Sequence[UUID]
+    conn: Connection, params: Mapping[str, Any], ids: Sequence[UUID]
 ) -> Cursor[Columns]:
     """Send the statement; its rows are read from the cursor, and may be read later."""
     is_plain = are_plain(params)

@@ -1,7 +1,7 @@
 """Finds entries that the index may still show though the caller may not see them."""
 
 from datetime import datetime
-from typing import Any, LiteralString
+from typing import LiteralString
 from uuid import UUID
 
 from psycopg import Connection, Cursor
@@ -33,14 +33,14 @@ _SINCE: LiteralString = f"""
 
 
 def load_revoked(
-    conn: Connection[Any], scope: Scope, watermark: datetime, most: int = MAX_IDS
+    conn: Connection, scope: Scope, watermark: datetime, most: int = MAX_IDS
 ) -> list[UUID]:
     """Return entries that the index may still show to a caller without the right."""
     return [row[0] for row in send_revoked(conn, scope, watermark, most)]
 
 
 def send_revoked(
-    conn: Connection[Any], scope: Scope, watermark: datetime, most: int = MAX_IDS
+    conn: Connection, scope: Scope, watermark: datetime, most: int = MAX_IDS
 ) -> Cursor:
     """Send the statement; its rows are read from the cursor, and may be read later."""
     values = {**scope.params, "since": watermark, "most": most}

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Collection
-from typing import Any, LiteralString
+from typing import LiteralString
 
 from psycopg import Connection
 
@@ -29,7 +29,7 @@ _HAVING: LiteralString = f"""
 
 
 def select_known_keys(
-    conn: Connection[Any], scope: Scope, names: Collection[str]
+    conn: Connection, scope: Scope, names: Collection[str]
 ) -> list[str]:
     """Return those of these keys that a visible entry has."""
     asked = [{"name": name, "query": _query(name)} for name in sorted(names)]

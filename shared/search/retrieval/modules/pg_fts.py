@@ -1,7 +1,7 @@
 """Keyword search in Postgres, over the terms that the analyser made."""
 
 from dataclasses import dataclass, replace
-from typing import Any, LiteralString
+from typing import LiteralString
 
 from psycopg import Connection
 from psycopg.rows import class_row
@@ -102,7 +102,7 @@ def search(ask: Ask, context: SearchContext) -> ModuleResult:
 
 
 def _matches(
-    conn: Connection[Any], ask: Ask, asked: BranchQuery, question: CompiledQuery
+    conn: Connection, ask: Ask, asked: BranchQuery, question: CompiledQuery
 ) -> list[Match]:
     given = {
         **asked.params,

@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
 
 from psycopg import Connection
 from psycopg.errors import QueryCanceled
@@ -238,7 +237,7 @@ def find_floor(
 
 
 def _nearest(
-    conn: Connection[Any],
+    conn: Connection,
     ask: Ask,
     context: SearchContext,
     model: EmbeddingModel,
@@ -280,7 +279,7 @@ def _nearest(
 
 
 def _in_time(
-    conn: Connection[Any], bound: Bound, read: Callable[[], _NearestPage]
+    conn: Connection, bound: Bound, read: Callable[[], _NearestPage]
 ) -> _NearestPage | None:
     """Read a wider page; None: its time is over, so the page so far stays."""
     try:
@@ -306,7 +305,7 @@ def _note(code: str, message: str, category: str) -> Diagnostic:
 
 
 def _kept(
-    conn: Connection[Any], ask: Ask, asked: BranchQuery, found: list[Near]
+    conn: Connection, ask: Ask, asked: BranchQuery, found: list[Near]
 ) -> list[Candidate]:
     """Return the hits without entries that the question excludes."""
     if asked.keeps_all:

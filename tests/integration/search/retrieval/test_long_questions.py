@@ -178,7 +178,7 @@ def test_what_goes_out_together_shares_the_time_that_is_left(
     limits: list[int] = []
     limit_time = statement_deadline.limit_time
 
-    def noted(conn: Connection[Any], ms: int, **given: bool) -> None:
+    def noted(conn: Connection, ms: int, **given: bool) -> None:
         limits.append(ms)
         limit_time(conn, ms, **given)
 
