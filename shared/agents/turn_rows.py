@@ -6,8 +6,9 @@ from typing import Any, LiteralString
 from uuid import UUID, uuid4
 
 from psycopg import Connection
-from psycopg.rows import class_row
 from psycopg.types.json import Jsonb
+
+from shared.postgres.fetch_rows import fetch_all, fetch_one
 
 # A holder that has not renewed its lease for so long is gone.
 LEASE_SECONDS, RENEW_SECONDS = 5.0, 2.0
@@ -179,8 +180,7 @@ def _key(
 
 def find_job(conn: Connection, job_id: UUID) -> RunningJob | None:
     """Return an agent's job; None: there is none of this id any more."""
-    with conn.cursor(row_factory=class_row(RunningJob)) as cur:
-        return cur.execute(_JOB, {"job_id": job_id}).fetchone()
+    return fetch_one(conn, RunningJob, _JOB, {"job_id": job_id})
 
 
 def claim(conn: Connection, job_id: UUID, tenant: str, turn_no: int) -> Claim | None:
@@ -188,8 +188,7 @@ def claim(conn: Connection, job_id: UUID, tenant: str, turn_no: int) -> Claim | 
     holder = uuid4()
     given = _key(job_id, tenant, turn_no, holder)
     conn.execute(_LAZILY)
-    with conn.cursor(row_factory=class_row(TurnRow)) as cur:
-        row = cur.execute(_CLAIM + _COLUMNS, given).fetchone()
+    row = fetch_one(conn, TurnRow, _CLAIM + _COLUMNS, given)
     return None if row is None else Claim(job_id, tenant, holder, row)
 
 
@@ -256,8 +255,7 @@ def end(conn: Connection, job_id: UUID, tenant: str, exit_reason: str) -> None:
 def list_turns(conn: Connection, job_id: UUID, tenant: str) -> list[TurnRow]:
     """Return the turns of a job in their order."""
     given = {"job_id": job_id, "tenant": tenant}
-    with conn.cursor(row_factory=class_row(TurnRow)) as cur:
-        return cur.execute(_OF_JOB, given).fetchall()
+    return fetch_all(conn, TurnRow, _OF_JOB, given)
 
 
 def list_left_alone(conn: Connection) -> list[tuple[UUID, int]]:

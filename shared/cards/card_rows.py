@@ -7,11 +7,11 @@ from typing import Any, LiteralString
 from uuid import UUID
 
 from psycopg import Connection
-from psycopg.rows import class_row
 
 from shared.access import rights
 from shared.access.scope import Scope
 from shared.cards.card_things import CardThing
+from shared.postgres.fetch_rows import fetch_all
 from shared.postgres.pool import format_array
 
 # So many entries of a thing are counted, and so many of the newest are read.
@@ -193,8 +193,7 @@ def load_thing_entries(
         "most_counted": MOST_COUNTED,
         "most_read": MOST_READ,
     }
-    with conn.cursor(row_factory=class_row(CardEntry)) as cur:
-        return cur.execute(OF_THING, values, prepare=True).fetchall()
+    return fetch_all(conn, CardEntry, OF_THING, values, prepare=True)
 
 
 def load_thread_entries(
@@ -207,8 +206,7 @@ def load_thread_entries(
         "chars": MAX_CHARS,
         "most": MOST_OF_THREAD,
     }
-    with conn.cursor(row_factory=class_row(CardEntry)) as cur:
-        return cur.execute(_OF_THREAD, values, prepare=True).fetchall()
+    return fetch_all(conn, CardEntry, _OF_THREAD, values, prepare=True)
 
 
 def load_values(
@@ -221,5 +219,4 @@ def load_values(
         "most": MOST_VALUES,
         "chars": MAX_CHARS,
     }
-    with conn.cursor(row_factory=class_row(CardValue)) as cur:
-        return cur.execute(_VALUES, values, prepare=True).fetchall()
+    return fetch_all(conn, CardValue, _VALUES, values, prepare=True)

@@ -11,10 +11,10 @@ from typing import LiteralString, NamedTuple
 from uuid import UUID
 
 from psycopg import Connection
-from psycopg.rows import class_row
 
 from shared.access import rights
 from shared.access.scope import Scope
+from shared.postgres.fetch_rows import fetch_all
 from shared.text.facility.incident_words import Own, State, Step
 from shared.text.reading import incidents
 from shared.text.reading.incidents import Statement, TimeFrom
@@ -93,8 +93,7 @@ def of_thread(
         "most": MAX_ENTRIES + 1,
     }
     statement = _ALONE if thread_id is None else _OF_THREAD
-    with conn.cursor(row_factory=class_row(IncidentEntry)) as cur:
-        rows = cur.execute(statement, values).fetchall()
+    rows = fetch_all(conn, IncidentEntry, statement, values)
     kept = [*_within_bounds(rows)]
     found = build_incident(kept[::-1], zone_of, own)
     return found._replace(is_complete=found.is_complete and len(kept) == len(rows))

@@ -9,6 +9,7 @@ from psycopg import Connection
 
 from shared.access.scope import Scope
 from shared.entries.reading.filter_sql import NARROWED
+from shared.postgres.fetch_rows import fetch_value
 from shared.search.absence import gates
 from shared.search.query.filters import filters
 from shared.search.query.filters.fact_filters import Part, QuantityBounds, WantedFact
@@ -37,8 +38,7 @@ def gate(conn: Connection, scope: Scope, asked: Filters, entry_id: UUID) -> str 
     """Return the first gate of the filters that an entry fails; None: it passes all."""
     for name, alone in _each(asked):
         values = {**scope.params, **alone.params, "entry_id": entry_id}
-        row = conn.execute(_PASSES, values).fetchone()
-        if row is not None and not row[0]:
+        if not fetch_value(conn, _PASSES, values):
             return name
     return None
 

@@ -17,6 +17,7 @@ from shared.embedding.vectors.vector_tables import EmbeddingModel
 from shared.errors import LogchordError
 from shared.messaging.stage_names import INDEX_STAGE
 from shared.postgres import statement_deadline
+from shared.postgres.fetch_rows import fetch_value
 from shared.postgres.pool import connection
 from shared.search.absence import absence, gates
 from shared.search.jobs.outcome import Candidate, Outcome
@@ -112,9 +113,9 @@ def _by_words(asking: Asking, used: Outcome) -> BranchReason:
     plan, context, name = asking.plan, asking.context, used.name
     key = {"entry_id": asking.entry_id, "tenant": plan.scope.tenant}
     with connection(context.pool) as conn:
-        language = _one(conn, _LANGUAGE, key)
+        language = fetch_value(conn, _LANGUAGE, key)
         waits = INDEX_STAGE in find_module(name).needs_stages and bool(
-            _one(conn, _WAITS_FOR_INDEX, key)
+            fetch_value(conn, _WAITS_FOR_INDEX, key)
         )
     by_words = name != LISTING_MODULE or plan.asks_for_words
     if by_words and (language is None or waits):
@@ -324,8 +325,3 @@ def _called(condition: Condition) -> str:
             return " and ".join(map(_called, parts))
         case _:
             return "any word of the pattern"
-
-
-def _one(conn: Connection, statement: LiteralString, values: dict[str, Any]) -> Any:
-    row = conn.execute(statement, values).fetchone()
-    return row[0] if row else None

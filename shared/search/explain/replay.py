@@ -9,6 +9,7 @@ from psycopg import Connection
 from shared.access import rights
 from shared.access.scope import Scope
 from shared.postgres import statement_deadline
+from shared.postgres.fetch_rows import fetch_value
 from shared.search.jobs.job import StoredJob
 from shared.search.jobs.outcome import Outcome
 from shared.search.query.plan import Plan
@@ -89,8 +90,8 @@ def _changed(
     entries = list(_entries(conn, scope, old, new, since))
     yield from entries
     was_edited = any(before and after for _, before, after in entries)
-    row = conn.execute(_WRITTEN, {"tenant": scope.tenant, "since": since}).fetchone()
-    if was_edited or (row is not None and row[0]):
+    written = {"tenant": scope.tenant, "since": since}
+    if was_edited or fetch_value(conn, _WRITTEN, written):
         yield "index_watermark", marks[0], marks[1]
 
 

@@ -11,12 +11,12 @@ from typing import Any, LiteralString
 from uuid import UUID
 
 from psycopg import Connection
-from psycopg.rows import class_row
 
 from shared.access import rights
 from shared.access.scope import Scope
 from shared.entries import refs, tombstones
 from shared.errors import InvalidRequestError
+from shared.postgres.fetch_rows import fetch_all, fetch_value
 from shared.postgres.pool import connection
 from shared.search.absence import failed_filter, gates
 from shared.search.absence.absence import say_unasked
@@ -125,8 +125,7 @@ def explain(reader: job_answer.JobReader, job: StoredJob, ref: str) -> WhyNot:
 
 def _meant(conn: Connection, scope: Scope, ref: str) -> _MissedEntry | None:
     ids = [one.entry_id for one in refs.find(conn, scope.tenant, ref)]
-    with conn.cursor(row_factory=class_row(_MissedEntry)) as cur:
-        found = cur.execute(_SEEN, {**scope.params, "ids": ids}).fetchall()
+    found = fetch_all(conn, _MissedEntry, _SEEN, {**scope.params, "ids": ids})
     if len(found) > 1:
         several = ", ".join(f"{one.source}/{one.external_id}" for one in found)
         message = f"It may be any of: {several}."
@@ -137,8 +136,7 @@ def _meant(conn: Connection, scope: Scope, ref: str) -> _MissedEntry | None:
 def _is_there(conn: Connection, tenant: str, ref: str) -> bool:
     """Tell whether the reference names an entry that exists, whoever may see it."""
     ids = [one.entry_id for one in refs.find(conn, tenant, ref)]
-    row = conn.execute(_ARE_THERE, {"tenant": tenant, "ids": ids}).fetchone()
-    return bool(row and row[0])
+    return bool(fetch_value(conn, _ARE_THERE, {"tenant": tenant, "ids": ids}))
 
 
 def _of_filters(conn: Connection, plan: Plan, entry: _MissedEntry) -> WhyNot | None:
@@ -174,11 +172,8 @@ def _of_window(
     if at is None:
         return None
     ids = [UUID(item.entry_id) for run in runs[: at + 1] for item in run]
-    with (
-        connection(context.pool) as conn,
-        conn.cursor(row_factory=class_row(_MissedEntry)) as cur,
-    ):
-        rows = cur.execute(_SEEN, {**plan.scope.params, "ids": ids}).fetchall()
+    with connection(context.pool) as conn:
+        rows = fetch_all(conn, _MissedEntry, _SEEN, {**plan.scope.params, "ids": ids})
     seen = {str(row.id) for row in rows if row.deleted_at is None}
     if entry_id not in seen:
         # The entry was deleted or closed to the caller in the meantime.

@@ -9,12 +9,12 @@ from uuid import UUID
 
 import redis
 from psycopg import Connection
-from psycopg.rows import class_row
 from psycopg.types.json import Jsonb
 
 from shared.access.scope import Scope
 from shared.errors import InvalidRequestError, NotFoundError
 from shared.messaging.broker_errors import translate_broker_errors
+from shared.postgres.fetch_rows import fetch_all, fetch_one, fetch_value
 from shared.search.jobs import outcome, redis_keys
 from shared.search.jobs.compatibility import read_fields
 from shared.search.jobs.outcome import Outcome
@@ -186,10 +186,8 @@ def find_own_job(conn: Connection, scope: Scope, job_id: UUID) -> StoredJob:
 
     So is one that the owner asked with a key that sees entries which this one does not.
     """
-    with conn.cursor(row_factory=class_row(StoredJob)) as cur:
-        found = cur.execute(
-            _OWN, {"id": job_id, "tenant": scope.tenant, "subject": scope.subject}
-        ).fetchone()
+    values = {"id": job_id, "tenant": scope.tenant, "subject": scope.subject}
+    found = fetch_one(conn, StoredJob, _OWN, values)
     if found is None or not may_read(scope, found):
         raise NotFoundError
     return found
@@ -197,8 +195,8 @@ def find_own_job(conn: Connection, scope: Scope, job_id: UUID) -> StoredJob:
 
 def before(conn: Connection, found: StoredJob) -> int:
     """Return how many earlier jobs of the same tenant have not ended."""
-    row = conn.execute(_BEFORE, {"id": found.id, "tenant": found.tenant}).fetchone()
-    return int(row[0]) if row else 0
+    values = {"id": found.id, "tenant": found.tenant}
+    return int(fetch_value(conn, _BEFORE, values) or 0)
 
 
 def newest(
@@ -207,8 +205,7 @@ def newest(
     """Return the caller's jobs, the newest first, without hits."""
     given = {"after": after, "limit": limit}
     owner = {"tenant": scope.tenant, "subject": scope.subject}
-    with conn.cursor(row_factory=class_row(StoredJob)) as cur:
-        return cur.execute(_NEWEST, {**owner, **given}).fetchall()
+    return fetch_all(conn, StoredJob, _NEWEST, {**owner, **given})
 
 
 def may_read(scope: Scope, found: StoredJob) -> bool:

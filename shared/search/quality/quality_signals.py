@@ -13,9 +13,12 @@ from operator import attrgetter
 from typing import Literal, LiteralString
 
 from psycopg import Connection
-from psycopg.rows import class_row, dict_row
+from psycopg.rows import dict_row
+
+from shared.postgres.fetch_rows import fetch_all
 
 AlertType = Literal["fallback_loop", "abandoned_fallback"]
+
 # Events that show that somebody goes on searching.
 _GOES_ON = frozenset({"query", "click", "reformulation", "rescue_action"})
 MOST_EVENTS, MOST_ALERTS = 100_000, 100
@@ -95,8 +98,7 @@ def load_alerts(
 ) -> list[QualityAlert]:
     """Return the alerts of a window, the latest first."""
     values = {"tenant": tenant, "since": since, "until": until, "most": MOST_EVENTS}
-    with conn.cursor(row_factory=class_row(SessionEvent)) as cur:
-        events = cur.execute(_OF_SESSIONS, values).fetchall()
+    events = fetch_all(conn, SessionEvent, _OF_SESSIONS, values)
     return find_alerts(events, until, rules)
 
 

@@ -10,11 +10,11 @@ from datetime import datetime
 from typing import LiteralString
 
 from psycopg import Connection
-from psycopg.rows import class_row
 
 from shared.errors import InvalidRequestError
 from shared.glossary import glossary_terms
 from shared.log import get_logger
+from shared.postgres.fetch_rows import fetch_all
 from shared.text.words.folding import fold_surface
 
 log = get_logger()
@@ -96,8 +96,7 @@ def list_unwritten_words(
 ) -> list[UnwrittenWord]:
     """Return the words that were asked for most, and that still nobody has written."""
     values = {"tenant": tenant, "since": since, "most": MOST_LISTED}
-    with conn.cursor(row_factory=class_row(UnwrittenWord)) as cur:
-        return cur.execute(_LIST, values).fetchall()
+    return fetch_all(conn, UnwrittenWord, _LIST, values)
 
 
 def expire_unwritten_words(conn: Connection, days: int) -> None:

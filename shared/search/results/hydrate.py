@@ -7,11 +7,11 @@ from typing import Any, LiteralString
 from uuid import UUID
 
 from psycopg import Connection
-from psycopg.rows import class_row
 
 from shared.access import rights
 from shared.access.scope import Scope
 from shared.postgres import statement_deadline
+from shared.postgres.fetch_rows import fetch_all
 from shared.postgres.pool import format_array
 from shared.text.words.languages import UNKNOWN
 
@@ -97,5 +97,4 @@ def _read(
         return []
     statement_deadline.limit_time(conn, max(1, timeout_ms), one_plan=True)
     given = {"ids": format_array(ids), **scope.params}
-    with conn.cursor(row_factory=class_row(HitRow)) as cur:
-        return cur.execute(statement, given, prepare=True).fetchall()
+    return fetch_all(conn, HitRow, statement, given, prepare=True)

@@ -10,13 +10,13 @@ from dataclasses import replace
 from typing import Any, LiteralString
 
 from psycopg import Connection
-from psycopg.rows import class_row
 
 from shared.access import rights
 from shared.errors import LogchordError
 from shared.ids import parse_uuid
 from shared.log import get_logger
 from shared.postgres import statement_deadline
+from shared.postgres.fetch_rows import fetch_all
 from shared.postgres.pool import format_array, pipelined_connection
 from shared.search.query import branch_choice, name_query
 from shared.search.query.filters.fact_filters import WantedFact
@@ -157,5 +157,4 @@ def _called(
     key = parse_uuid(names[0])
     keys = format_array([key] if key else [])
     given = {"names": list(names), "keys": keys, **params}
-    with conn.cursor(row_factory=class_row(Columns)) as cur:
-        return cur.execute(statement, given, prepare=is_plain).fetchall()
+    return fetch_all(conn, Columns, statement, given, prepare=is_plain)

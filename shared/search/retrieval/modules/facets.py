@@ -16,6 +16,7 @@ from shared.errors import LogchordError
 from shared.log import get_logger
 from shared.messaging.stage_names import INDEX_STAGE, METADATA_STAGE
 from shared.postgres import statement_deadline
+from shared.postgres.fetch_rows import fetch_value
 from shared.postgres.pool import connection
 from shared.search.jobs.outcome import FACETS, Diagnostic, list_cuts
 from shared.search.query.compiled.compiled_question import CompiledQuery
@@ -132,8 +133,8 @@ def _of_index(work: _Count, context: SearchContext) -> ModuleResult | None:
             conn, scope, as_of, revoked_entries.MAX_IDS + 1
         )
         stage = {"tenant": scope.tenant, "stage": INDEX_STAGE}
-        set_aside = conn.execute(_SET_ASIDE, stage).fetchone()
-    if len(lost) > revoked_entries.MAX_IDS or (set_aside and set_aside[0]):
+        is_set_aside = fetch_value(conn, _SET_ASIDE, stage)
+    if len(lost) > revoked_entries.MAX_IDS or is_set_aside:
         return None
     seconds = work.ask.budget_seconds * _INDEX_SHARE
     work = replace(work, ask=replace(work.ask, ends_at=time.monotonic() + seconds))

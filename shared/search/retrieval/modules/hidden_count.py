@@ -4,6 +4,7 @@ from typing import LiteralString
 
 from shared.access import rights
 from shared.postgres import statement_deadline
+from shared.postgres.fetch_rows import fetch_value
 from shared.postgres.pool import connection
 from shared.search.jobs.outcome import list_cuts
 from shared.search.retrieval.engines import branch_query
@@ -38,5 +39,4 @@ def count(ask: Ask, lexicon: Lexicon) -> int | None:
     statement = match_sql.statement(_COUNT, by_words=by_words, whose=_UNSEEN)
     with connection(lexicon.pool) as conn:
         statement_deadline.limit_time(conn, ask.budget_ms)
-        row = conn.execute(statement, given).fetchone()
-    return int(row[0]) if row else 0
+        return int(fetch_value(conn, statement, given) or 0)

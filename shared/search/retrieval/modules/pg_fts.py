@@ -4,12 +4,12 @@ from dataclasses import dataclass, replace
 from typing import LiteralString
 
 from psycopg import Connection
-from psycopg.rows import class_row
 
 from shared.access import rights
 from shared.entries.reading.filter_sql import MARKS, NARROWED
 from shared.messaging.stage_names import METADATA_STAGE
 from shared.postgres import statement_deadline
+from shared.postgres.fetch_rows import fetch_all
 from shared.postgres.pool import connection
 from shared.search.query.compiled.compiled_question import CompiledQuery
 from shared.search.retrieval import branch_languages, module_contract
@@ -110,10 +110,9 @@ def _matches(
         "ranked": RANKED_MATCHES,
         "limit": ask.limit,
     }
-    with conn.cursor(row_factory=class_row(Match)) as cur:
-        # Planned with the values at hand: a generic plan cannot know how rare the
-        # words are, nor which of the filters narrow.
-        return cur.execute(_SEARCH, given, prepare=False).fetchall()
+    # Planned with the values at hand: a generic plan cannot know how rare the words
+    # are, nor which of the filters narrow.
+    return fetch_all(conn, Match, _SEARCH, given, prepare=False)
 
 
 def _twice(by_any: list[Match], by_all: list[Match]) -> list[Match]:

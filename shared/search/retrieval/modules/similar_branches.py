@@ -9,7 +9,6 @@ from typing import Any, LiteralString
 from uuid import UUID
 
 from psycopg import Connection
-from psycopg.rows import class_row
 
 from shared.access import rights
 from shared.embedding.models.encoder_contract import Vectors
@@ -21,6 +20,7 @@ from shared.entries.reading.filter_sql import NARROWED
 from shared.entries.reading.read_entries import EntryView
 from shared.errors import DatabaseQueryError
 from shared.log import get_logger
+from shared.postgres.fetch_rows import fetch_all
 from shared.postgres.pool import translate_database_errors
 from shared.search.jobs import outcome
 from shared.search.jobs.outcome import Candidate, Outcome, Status
@@ -159,8 +159,7 @@ def _by_things(
         "ranked": RANKED_MATCHES,
         "limit": plan.window,
     }
-    with conn.cursor(row_factory=class_row(Match)) as cur:
-        rows = cur.execute(_SAME_THINGS, weighed, prepare=False).fetchall()
+    rows = fetch_all(conn, Match, _SAME_THINGS, weighed, prepare=False)
     tenant = plan.scope.tenant
     hits = tuple(row.candidate(tenant, row.score) for row in rows)
     return _outcome(THINGS, THINGS_UNIT, hits)

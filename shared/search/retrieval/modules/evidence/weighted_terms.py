@@ -3,10 +3,9 @@
 from collections.abc import Mapping
 from typing import Any, LiteralString, TypeVar
 
-from psycopg.rows import class_row
-
 from shared.messaging.stage_names import METADATA_STAGE
 from shared.postgres import statement_deadline
+from shared.postgres.fetch_rows import fetch_all
 from shared.postgres.pool import connection
 from shared.search.jobs.outcome import Candidate
 from shared.search.retrieval.engines import branch_query, candidate_rows
@@ -65,8 +64,7 @@ def load_rows(
     """Return the rows of a statement, planned with the values at hand."""
     with connection(context.pool) as conn:
         statement_deadline.limit_time(conn, ask.budget_ms)
-        with conn.cursor(row_factory=class_row(kind)) as cur:
-            return cur.execute(statement, given, prepare=False).fetchall()
+        return fetch_all(conn, kind, statement, given, prepare=False)
 
 
 def as_result(context: SearchContext, hits: tuple[Candidate, ...]) -> ModuleResult:
