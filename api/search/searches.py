@@ -37,7 +37,7 @@ from shared.search.query.plan import Plan
 from shared.search.response import end_search
 from shared.search.response.end_search import Beside, EndedSearch
 from shared.search.response.respond import nothing_asked
-from shared.search.response.search import count_facets
+from shared.search.response.search import count_facets, make_job
 from shared.search.retrieval.branch.retry import Paces
 
 if TYPE_CHECKING:
@@ -243,23 +243,9 @@ class Searches(SearchPlanner):
         # What it has waited for a place and for this thread is of its own time.
         now = self._clock.now()
         waited = time.monotonic() - caller.arrived
-        created = now - waited
-        job = Job(
-            job_id=job_id,
-            tenant=plan.scope.tenant,
-            subject=plan.scope.subject,
-            key_id=plan.scope.key_id,
-            plan=plan.to_json(),
-            branches=len(plan.branches),
-            created=created,
-            deadline=created + plan.deadline_ms / 1000,
-            submitted=submitted,
-            ends_in_chord=plan.ends_in_chord,
-        )
-        wait_seconds = (
-            deadline_shares.answer_end(job.deadline, plan.deadline_ms) - created
-        )
-        wait_until = caller.arrived + wait_seconds
+        job = make_job(plan, job_id, now - waited, submitted=submitted)
+        answered_by = deadline_shares.answer_end(job.deadline, plan.deadline_ms)
+        wait_until = caller.arrived + (answered_by - job.created)
         if submitted:
             with connection(self._pool) as conn:
                 jobs.submit_job(conn, job, waited)

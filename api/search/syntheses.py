@@ -15,11 +15,12 @@ from shared.language_models.chosen_model import Purpose
 from shared.messaging import fan_out
 from shared.search.jobs import job as jobs
 from shared.search.jobs import synthesis_request
-from shared.search.jobs.job import Job, StoredJob
+from shared.search.jobs.job import StoredJob
 from shared.search.query import modes, wanted_answer
 from shared.search.query.modes import Chosen
 from shared.search.query.plan import Plan, SearchQuery
 from shared.search.query.result_detail import Synthesis, Writer
+from shared.search.response.search import make_job
 from shared.text import door
 
 
@@ -100,19 +101,8 @@ def _send(
     job_id: UUID,
     body: SynthesisRequest,
 ) -> None:
-    now = ctx.clock.now()
-    scope = plan.scope
-    job = Job(
-        job_id=job_id,
-        tenant=scope.tenant,
-        subject=scope.subject,
-        key_id=scope.key_id,
-        plan=plan.to_json(),
-        branches=0,
-        created=now,
-        deadline=now + plan.deadline_ms / 1000,
-        submitted=False,
-    )
+    job = make_job(plan, job_id, ctx.clock.now())
+    job = replace(job, branches=0, ends_in_chord=False)
     jobs.open_job(ctx.jobs, job)
     asked = synthesis_request.SynthesisRequest(body.job_id, tuple(body.entry_ids))
     synthesis_request.store_request(ctx.jobs, job_id, asked)

@@ -28,6 +28,7 @@ from shared.search.query import modes
 from shared.search.query.plan import Plan, PlanLimits, SearchQuery, make_plan
 from shared.search.response import job_answer
 from shared.search.response.end_search import EndedSearch, no_cards
+from shared.search.response.search import make_job
 from shared.settings.sections import ProviderSettings
 from tests.support.fixtures.asking import ANNA, CLOCK, Asking
 from tests.support.stub_servers.chat_server import (
@@ -111,20 +112,9 @@ class Runner:
         self.sent.append((list(numbers), turn_no))
 
     def open(self) -> Job:
-        now = time.time()
         plan = replace(self.plan, deadline_ms=int(self.deadline_seconds * 1000))
-        job = Job(
-            job_id=uuid7(),
-            tenant="default",
-            subject="anna",
-            key_id=None,
-            plan=plan.to_json(),
-            branches=1,
-            created=now,
-            deadline=now + self.deadline_seconds,
-            submitted=True,
-            ends_in_chord=True,
-        )
+        job = make_job(plan, uuid7(), time.time(), submitted=True)
+        job = replace(job, branches=1, ends_in_chord=True)
         with connection(self.asking.pool) as conn:
             jobs.submit_job(conn, job)
         jobs.open_job(self.redis, job)

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from shared.ids import uuid7
 from shared.search.jobs.job import Job
 from shared.search.jobs.outcome import Outcome
 from shared.search.query.plan import Plan
@@ -17,7 +18,7 @@ DEADLINE_SECONDS = 10.0
 
 def job_of(context: SearchContext, plan: Plan) -> Job:
     """Return a job of this moment, which nobody is late for."""
-    job = make_job(context, plan)
+    job = make_job(plan, uuid7(), context.now())
     return replace(job, deadline=job.created + DEADLINE_SECONDS)
 
 

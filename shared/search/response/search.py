@@ -1,6 +1,7 @@
 """Carries out a whole search in one process: every branch, then the end."""
 
 from typing import Any
+from uuid import UUID
 
 from shared.ids import uuid7
 from shared.search.jobs.job import Job
@@ -24,7 +25,7 @@ def search(
     """
     if not plan.branches:
         return nothing_asked(plan)
-    job = make_job(context, plan)
+    job = make_job(plan, uuid7(), context.now())
     arrived = carry_out_branches(context, plan, job.deadline)
     ended = end_search(context, job, plan, arrived, beside)
     if ended.error is not None:
@@ -43,19 +44,20 @@ def count_facets(context: SearchContext, plan: Plan) -> dict[str, Any] | None:
     return None if counted.unsearched else counted.counts or {}
 
 
-def make_job(context: SearchContext, plan: Plan) -> Job:
-    """Make a job that begins now, for a search that nobody submits."""
-    now = context.now()
+def make_job(
+    plan: Plan, job_id: UUID, created: float, *, submitted: bool = False
+) -> Job:
+    """Make the job of a plan, from when it was asked for, by the broker's clock."""
     return Job(
-        job_id=uuid7(),
+        job_id=job_id,
         tenant=plan.scope.tenant,
         subject=plan.scope.subject,
         key_id=plan.scope.key_id,
         plan=plan.to_json(),
         branches=len(plan.branches),
-        created=now,
-        deadline=now + plan.deadline_ms / 1000,
-        submitted=False,
+        created=created,
+        deadline=created + plan.deadline_ms / 1000,
+        submitted=submitted,
         ends_in_chord=plan.ends_in_chord,
     )
 
