@@ -141,7 +141,11 @@ def _with_global_options(command: click.Command) -> click.Command:
 @click.command(
     cls=Commands,
     params=_global_options(),
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 88},
+    context_settings={
+        "help_option_names": ["-h", "--help"],
+        "max_content_width": 88,
+        "show_default": True,
+    },
 )
 @click.version_option(package_name="logchord")
 @click.pass_context

@@ -23,11 +23,7 @@ def glossary() -> None:
 @glossary.command("list")
 @click.option("--state", type=click.Choice(_STATES), help="Only these.")
 @click.option(
-    "--limit",
-    type=click.IntRange(min=1),
-    default=100,
-    show_default=True,
-    help="At most so many terms.",
+    "--limit", type=click.IntRange(min=1), default=100, help="At most so many terms."
 )
 def list_terms(*, state: str | None, limit: int) -> None:
     """List terms by their letters, with entries that say so."""

@@ -23,11 +23,7 @@ def jobs() -> None:
 
 @jobs.command("list")
 @click.option(
-    "--limit",
-    type=click.IntRange(1, 100),
-    default=20,
-    show_default=True,
-    help="At most so many.",
+    "--limit", type=click.IntRange(1, 100), default=20, help="At most so many."
 )
 def list_jobs(*, limit: int) -> None:
     """List your searches, the newest first."""

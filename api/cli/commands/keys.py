@@ -39,9 +39,7 @@ def keys() -> None:
     type=click.Choice(SCOPES),
     help="Again for more; read and search when none is named.",
 )
-@click.option(
-    "--tenant", default=stored.DEFAULT_TENANT, show_default=True, help="'*': all."
-)
+@click.option("--tenant", default=stored.DEFAULT_TENANT, help="'*': all.")
 @click.option("--subject", help="Whom it acts for; the name when absent.")
 @click.option("--logbook", "logbooks", multiple=True, help="Only these logbooks.")
 @click.option(
@@ -84,7 +82,7 @@ def create(
 
 
 @keys.command("list")
-@click.option("--tenant", default="*", show_default=True, help="'*': of all tenants.")
+@click.option("--tenant", default="*", help="'*': of all tenants.")
 def list_keys(*, tenant: str) -> None:
     """List keys, newest first; never their secrets."""
     out = output.current()

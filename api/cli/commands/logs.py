@@ -20,7 +20,7 @@ _POLL_SECONDS = 0.2
 @click.command()
 @click.argument("name", required=False)
 @click.option("--follow", "-f", is_flag=True, help="Go on as lines are written.")
-@click.option("--tail", default=100, show_default=True, help="How many last lines.")
+@click.option("--tail", default=100, help="How many last lines.")
 def logs(*, name: str | None, follow: bool, tail: int) -> None:
     """Show the log of NAME, a process or server; without NAME of all of them."""
     out = output.current()

@@ -36,9 +36,7 @@ _STATEMENT_TIMEOUT_MS = 120_000
 
 @click.command()
 @click.argument("ref")
-@click.option(
-    "--tenant", default=keys.DEFAULT_TENANT, show_default=True, help="Whose entry."
-)
+@click.option("--tenant", default=keys.DEFAULT_TENANT, help="Whose entry.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 def purge(*, ref: str, tenant: str, yes: bool) -> None:
     """Remove an entry without a trace; no source brings it back.

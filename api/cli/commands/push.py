@@ -68,9 +68,7 @@ class _Tally:
 
 @click.command()
 @click.argument("file", default="-")
-@click.option(
-    "--source", default="api", show_default=True, help="For entries that name none."
-)
+@click.option("--source", default="api", help="For entries that name none.")
 @click.option(
     "--atomic", is_flag=True, help="All or nothing; then one batch is the most."
 )

@@ -32,11 +32,7 @@ def _filters(command: Callable[..., None]) -> Callable[..., None]:
 @quarantine.command("list")
 @_filters
 @click.option(
-    "--limit",
-    type=click.IntRange(min=1),
-    default=100,
-    show_default=True,
-    help="At most so many.",
+    "--limit", type=click.IntRange(min=1), default=100, help="At most so many."
 )
 def list_quarantined(*, limit: int, **filters: str | None) -> None:
     """List what was quarantined, the newest first."""

@@ -50,7 +50,7 @@ def models() -> int:
 @click.argument("model", required=False)
 @click.option("--activate", is_flag=True, help="Have searches read it at the end.")
 @click.option("--force", is_flag=True, help="Activate it although entries lack one.")
-@click.option("--batch", default=128, type=click.IntRange(1, 1000), show_default=True)
+@click.option("--batch", default=128, type=click.IntRange(1, 1000))
 @click.option("--stop", is_flag=True, help="Give up the one under way.")
 @click.option("--drop", is_flag=True, help="Delete the vectors of MODEL.")
 @click.option("--no-wait", is_flag=True, help="Do not wait for its end.")

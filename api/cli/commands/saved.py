@@ -42,7 +42,6 @@ def list_saved() -> None:
     "--digest",
     type=click.Choice(_DIGESTS),
     default="none",
-    show_default=True,
     help="Post those of a shift or a day together.",
 )
 @click.option("--quiet", nargs=2, metavar="FROM UNTIL", help="As 22:00 06:00.")
@@ -85,11 +84,7 @@ def add(*, name: str, query: str, **given: Any) -> None:
 @saved.command()
 @_ID
 @click.option(
-    "--days",
-    type=click.IntRange(1, 366),
-    default=30,
-    show_default=True,
-    help="How far to look back.",
+    "--days", type=click.IntRange(1, 366), default=30, help="How far to look back."
 )
 def preview(*, saved_id: str, days: int) -> None:
     """Count the alerts there would have been; nothing is sent."""

@@ -9,7 +9,7 @@ from api.cli.search.hit import HitLayout, render_hit
 
 @click.command()
 @click.argument("ref")
-@click.option("--limit", type=click.IntRange(1, 100), default=10, show_default=True)
+@click.option("--limit", type=click.IntRange(1, 100), default=10)
 @click.option("--days", type=click.IntRange(min=1), help="Only what is so new.")
 def similar(*, ref: str, limit: int, days: int | None) -> None:
     """Show what is like an entry: near to it by meaning, or about the same things.

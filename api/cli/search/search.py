@@ -44,12 +44,11 @@ UNTIL = click.option("--to", "until", help="Written up to the end of it.")
 @click.option(
     "--mode", default="auto", help="auto, keyword, semantic, hybrid, agentic, agent."
 )
-@click.option("--limit", default=10, show_default=True, help="Results, 1 to 100.")
+@click.option("--limit", default=10, help="Results, 1 to 100.")
 @click.option(
     "--sort",
     type=click.Choice(["relevance", "newest", "oldest"]),
     default="relevance",
-    show_default=True,
     help="By time: all that match by words.",
 )
 @click.option("--facets", help="Count all that match: system,date, say.")

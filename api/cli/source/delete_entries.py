@@ -20,9 +20,7 @@ _AT_ONCE = 500
 
 @click.command("delete-entries")
 @click.argument("name")
-@click.option(
-    "--tenant", default=keys.DEFAULT_TENANT, show_default=True, help="Whose entries."
-)
+@click.option("--tenant", default=keys.DEFAULT_TENANT, help="Whose entries.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 def delete_entries(*, name: str, tenant: str, yes: bool) -> None:
     """Delete every entry of a source that is configured no more.

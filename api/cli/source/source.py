@@ -104,13 +104,7 @@ def check(*, name: str) -> int:
 
 @source.command()
 @click.argument("name")
-@click.option(
-    "--kind",
-    type=click.Choice(_KINDS),
-    default="tail",
-    show_default=True,
-    help="Which.",
-)
+@click.option("--kind", type=click.Choice(_KINDS), default="tail", help="Which.")
 @click.option("--from", "from", help="Only from this time on, as RFC 3339.")
 @click.option("--to", "to", help="Only before this time.")
 @click.option("--limit", type=click.IntRange(min=1), help="At most so many entries.")
