@@ -32,11 +32,9 @@ LogchordError
 A class docstring is its default message.
 """
 
-from __future__ import annotations
-
 import json
 import uuid
-from typing import Any, ClassVar, NamedTuple, TypedDict, Unpack
+from typing import Any, ClassVar, NamedTuple, Self, TypedDict, Unpack
 
 from shared.error_codes import CODES, Category, ErrorCode, Severity
 from shared.redact import redact
@@ -144,7 +142,7 @@ class InvalidRequestError(LogchordError):
     @classmethod
     def field(
         cls, path: str, code: str, message: str, *, top_code: str | None = None
-    ) -> InvalidRequestError:
+    ) -> Self:
         """Name the one field that is wrong, and why."""
         return cls(
             # Many callers are shown the message alone.

@@ -1,9 +1,8 @@
 """Whatever a filter names is made due again, in short commits, while there is time."""
 
-from __future__ import annotations
-
 import time
 from dataclasses import dataclass, replace
+from typing import Self
 from uuid import UUID
 
 from api.caller_info import CallerInfo
@@ -34,12 +33,12 @@ class ReleaseProgress:
     after: UUID | None = None
 
     @classmethod
-    def begin(cls, which: Which) -> ReleaseProgress:
+    def begin(cls, which: Which) -> Self:
         """Return the place where the release of this work begins."""
         return cls(_ITEMS if which.stage == rejected.STAGE else _WORK)
 
     @classmethod
-    def of(cls, kept: list[str | None]) -> ReleaseProgress:
+    def of(cls, kept: list[str | None]) -> Self:
         """Read the place from a cursor."""
         part, after = kept
         return cls(str(part), None if after is None else UUID(after))

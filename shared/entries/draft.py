@@ -1,12 +1,10 @@
 """What a source says of one entry, before it is stored; and its two hashes."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, Self, TypeVar
 
 from shared.adapter_contract.contract import RawItem
 from shared.adapter_contract.entry import AttachmentRef
@@ -81,7 +79,7 @@ class EntryDraft(EntryFields):
         """Return source and external id as received; unique within a tenant."""
         return self.source, self.external_id
 
-    def at(self, entry_time: datetime) -> EntryDraft:
+    def at(self, entry_time: datetime) -> Self:
         """Return the draft with this time as its entry time, if it came without one."""
         if self.entry_time:
             return self
@@ -91,7 +89,7 @@ class EntryDraft(EntryFields):
         timed._keep("_packed", self._packed)  # noqa: SLF001
         return timed
 
-    def prepare(self) -> EntryDraft:
+    def prepare(self) -> Self:
         """Compute text, payload and hashes before the transaction needs them."""
         if self.entry_time:
             self.hashed()

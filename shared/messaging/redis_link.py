@@ -4,13 +4,11 @@ A client of redis-py spends more processor time on its pool, its retries and its
 than a command itself takes, and a search waits for four of them.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections import deque
 from collections.abc import Callable
 from contextlib import AsyncExitStack
-from typing import Any, cast
+from typing import Any, Self, cast
 
 import hiredis
 import redis.asyncio
@@ -50,7 +48,7 @@ class RedisLink(asyncio.Protocol):
         self._transport.set_protocol(self)
 
     @classmethod
-    async def open(cls, client: redis.asyncio.Redis) -> RedisLink:
+    async def open(cls, client: redis.asyncio.Redis) -> Self:
         """Connect as this client would, by its address and within its times."""
         connection = client.connection_pool.make_connection()
         async with AsyncExitStack() as undo:

@@ -3,12 +3,10 @@
 `request_deadline` bounds the waiting on a link, which the server knows nothing of.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import LiteralString
+from typing import LiteralString, Self
 
 from psycopg import Connection
 
@@ -26,7 +24,7 @@ class Deadline:
     ends_at: float
 
     @classmethod
-    def after(cls, milliseconds: int) -> Deadline:
+    def after(cls, milliseconds: int) -> Self:
         """Make a deadline that lies so far ahead of now."""
         return cls(time.monotonic() + milliseconds / 1000)
 

@@ -1,12 +1,10 @@
 """One hit of a search as lines of a terminal, and why it stands where it does."""
 
-from __future__ import annotations
-
 import html
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 from zoneinfo import ZoneInfo
 
 import click
@@ -31,7 +29,7 @@ class HitLayout:
     text: int
 
     @classmethod
-    def here(cls) -> HitLayout:
+    def here(cls) -> Self:
         """Return the layout that fits this terminal or pipe."""
         return cls(facility_zone(), fact_width(), text_width())
 

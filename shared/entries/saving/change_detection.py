@@ -1,13 +1,11 @@
 """What is stored of a page's entries, and which of its drafts are news."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import IntEnum
-from typing import LiteralString, NamedTuple
+from typing import LiteralString, NamedTuple, Self
 from uuid import UUID
 
 from psycopg import Connection
@@ -93,7 +91,7 @@ class News:
     aside_hash: bytes
 
     @classmethod
-    def of(cls, draft: EntryDraft, entry_time: datetime) -> News:
+    def of(cls, draft: EntryDraft, entry_time: datetime) -> Self:
         """Return the draft as it would be stored, at this time if it has none."""
         whole = draft.at(entry_time)
         return cls(whole.identity, whole, *whole.hashed())

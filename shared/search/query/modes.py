@@ -1,9 +1,8 @@
 """Search modes: what each is made of, and how long it may take."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Self
 
 from shared.errors import ModuleNotEnabledError
 from shared.plugins import Category
@@ -50,7 +49,7 @@ class Mode:
             return not self.core.isdisjoint(enabled)
         return enabled.issuperset(self.families)
 
-    def narrowed(self, enabled: frozenset[str]) -> Mode:
+    def narrowed(self, enabled: frozenset[str]) -> Self:
         """Return the mode with those of its families that are switched on."""
         if not self.core:
             return self

@@ -1,11 +1,9 @@
 """Makes the plan of a question: its branches, its scope, its deadline; no I/O."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Self
 
 from shared.access.scope import Scope
 from shared.errors import InvalidRequestError, ModuleNotEnabledError
@@ -161,7 +159,7 @@ class Plan:
     # The sub-queries, and which branch asks for which; none: all ask for the whole.
     fan_out: FanOut = FLAT
 
-    def of_branch(self, number: int) -> Plan:
+    def of_branch(self, number: int) -> Self:
         """Return the plan that one branch carries out: the whole, or a sub-query's."""
         is_part = number < len(self.fan_out.asks)
         return self.of_part(self.part_of(number)) if is_part else self
@@ -171,7 +169,7 @@ class Plan:
         asks = self.fan_out.asks
         return asks[number] if number < len(asks) else 0
 
-    def of_part(self, number: int) -> Plan:
+    def of_part(self, number: int) -> Self:
         """Return the plan of one sub-query, as if it had been asked alone."""
         asked = self.fan_out.sub_queries[number]
         names = zip(self.branches, self.fan_out.asks, strict=False)
@@ -217,12 +215,12 @@ class Plan:
         return json.dumps(values, separators=(",", ":"), default=to_json_value)
 
     @classmethod
-    def from_json(cls, text: str) -> Plan:
+    def from_json(cls, text: str) -> Self:
         """Read a plan back."""
         return cls.from_values(json.loads(text))
 
     @classmethod
-    def from_values(cls, values: Mapping[str, Any]) -> Plan:
+    def from_values(cls, values: Mapping[str, Any]) -> Self:
         """Read a plan that was parsed already."""
         # A plan of the release before has no tree.
         asked = values["tree"] if "tree" in values else _planned_before(values["query"])

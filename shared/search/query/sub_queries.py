@@ -1,10 +1,8 @@
 """The sub-queries of a search: what each asks for, and which branches ask for it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 from shared.search.jobs.outcome import Diagnostic
 from shared.search.query.decomposition.decompose import Decomposition, decompose
@@ -32,7 +30,7 @@ class SubQuery:
         return {"query": self.query, "tree": asked}
 
     @classmethod
-    def from_values(cls, values: Mapping[str, Any]) -> SubQuery:
+    def from_values(cls, values: Mapping[str, Any]) -> Self:
         """Read a sub-query back from a plan's JSON."""
         asked = values["tree"]
         return cls(values["query"], None if asked is None else tree.from_values(asked))

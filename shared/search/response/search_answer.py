@@ -1,11 +1,9 @@
 """The answer to a search: typed while it is made, JSON only where it leaves."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 from shared.search.jobs.compatibility import read_fields
 from shared.search.jobs.outcome import UNDER_RETURN, Diagnostic, Outcome
@@ -58,7 +56,7 @@ class Overflow:
         }
 
     @classmethod
-    def from_values(cls, values: Mapping[str, Any]) -> Overflow:
+    def from_values(cls, values: Mapping[str, Any]) -> Self:
         """Read an overflow back."""
         told = values.get("time")
         when = (told["from"], told["to"]) if told else None
@@ -207,7 +205,7 @@ class SearchAnswer:
         }
 
     @classmethod
-    def from_values(cls, values: Mapping[str, Any]) -> SearchAnswer:
+    def from_values(cls, values: Mapping[str, Any]) -> Self:
         """Read a whole answer back; fields of a newer release are left out."""
         # Fields that an older release does not store.
         before: dict[str, Any] = {

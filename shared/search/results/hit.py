@@ -1,11 +1,9 @@
 """A hit as answers of every kind show it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Any, Literal, Self, TypeAlias
 
 from shared.entries.identity import permalink, source_uri
 from shared.search.jobs.compatibility import read_fields, to_json_value
@@ -105,7 +103,7 @@ class Hit:
         return values
 
     @classmethod
-    def from_values(cls, values: Mapping[str, Any]) -> Hit:
+    def from_values(cls, values: Mapping[str, Any]) -> Self:
         """Read a whole hit back; fields of a newer release are left out."""
         # Fields that the release before does not store.
         before = {"category": None, "source_removed": False}

@@ -1,10 +1,8 @@
 """How far a walk through a feed has come, and what the last one has seen."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from typing import Any, Self
 
 from shared.adapter_contract.conditional_fetch import Answered
 from shared.adapter_contract.contract import Cursor
@@ -41,7 +39,7 @@ class FeedCursor:
     cursor: dict[str, Any] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, cursor: Cursor | None) -> FeedCursor:
+    def of(cls, cursor: Cursor | None) -> Self:
         """Read a cursor; an unknown one is as good as none."""
         if cursor is None or cursor.get("v") != VERSION:
             return cls()

@@ -1,13 +1,11 @@
 """What the elements of a feed's item mean: one item, one entry."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Literal
+from typing import Literal, Self
 from urllib.parse import unquote, urljoin, urlsplit
 from xml.etree.ElementTree import Element, tostring
 
@@ -55,7 +53,7 @@ class FeedItem:
     parts: dict[str, list[Element]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, item: Item) -> FeedItem:
+    def of(cls, item: Item) -> Self:
         """Return the item's children by name."""
         parts: dict[str, list[Element]] = {}
         for child in item.element:

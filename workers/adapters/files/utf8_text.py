@@ -1,9 +1,7 @@
 """Bytes of a file as UTF-8, whatever its beginning or its middle is written in."""
 
-from __future__ import annotations
-
 import codecs
-from typing import BinaryIO, NamedTuple, Protocol, cast
+from typing import BinaryIO, NamedTuple, Protocol, Self, cast
 
 # The longer mark first: that of UTF-32 begins like that of UTF-16.
 _MARKS = (
@@ -94,7 +92,7 @@ class Lines:
         self._end = offset
         self._number = number
 
-    def __iter__(self) -> Lines:
+    def __iter__(self) -> Self:
         return self
 
     def __next__(self) -> TextLine:

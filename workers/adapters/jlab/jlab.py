@@ -1,12 +1,10 @@
 """The Jefferson Lab logbook: lists by time, newest first, every field asked for."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime, timedelta
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 from urllib.parse import quote
 
 from pydantic import Field
@@ -78,7 +76,7 @@ class _JlabWalk:
     page: int = 0
 
     @classmethod
-    def of(cls, kept: Any) -> _JlabWalk | None:
+    def of(cls, kept: Any) -> Self | None:
         """Return a walk as a cursor keeps it, or None."""
         names = ("lower", "upper", "began", "page")
         if not isinstance(kept, Mapping) or set(kept) != set(names):

@@ -5,13 +5,11 @@ that their own machine is set to, and say nowhere which. A log whose instant is 
 tells: it is asked for by times until it is found.
 """
 
-from __future__ import annotations
-
 from bisect import bisect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final
+from typing import Any, Final, Self
 
 from shared.adapter_contract.contract import Memory
 from workers.adapters.olog import log_entry
@@ -37,7 +35,7 @@ class ServerZone:
     slack_ms: int = 0
 
     @classmethod
-    def read(cls, kept: Any) -> ServerZone | None:
+    def read(cls, kept: Any) -> Self | None:
         """Read an offset from a cursor; None if there is none."""
         match kept:
             case [int(offset_ms), int(slack_ms)]:

@@ -1,10 +1,8 @@
 """How far a walk along a REST list has come, as it is kept between runs."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Self
 
 from shared.adapter_contract.conditional_fetch import Answered
 from shared.adapter_contract.contract import Cursor
@@ -29,7 +27,7 @@ class RestCursor:
     answered: Answered | None = None
 
     @classmethod
-    def of(cls, cursor: Cursor | None) -> RestCursor:
+    def of(cls, cursor: Cursor | None) -> Self:
         """Read a cursor; an unknown one is as good as none."""
         if cursor is None or cursor.get("v") != VERSION:
             return cls()

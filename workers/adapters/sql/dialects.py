@@ -1,13 +1,11 @@
 """Databases of other people, by their drivers: read only, bounded, soon let go."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 from urllib.parse import SplitResult, unquote
 
 from shared.errors import IngestionError, SourceUnreachableError
@@ -146,7 +144,7 @@ class Login:
     database: str
 
     @classmethod
-    def of(cls, parts: SplitResult) -> Login:
+    def of(cls, parts: SplitResult) -> Self:
         """Return the parts of a DSN, unquoted."""
         return cls(
             parts.hostname or "localhost",

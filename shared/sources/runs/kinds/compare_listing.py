@@ -1,12 +1,10 @@
 """A source's listing of ids, compared with what is stored; what differs is fetched."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import islice
-from typing import Any
+from typing import Any, Self
 
 from shared.adapter_contract.contract import (
     Fetches,
@@ -49,7 +47,7 @@ class Comparison:
     has_gaps: bool = False
 
     @classmethod
-    def resume(cls, intake: Intake) -> Comparison:
+    def resume(cls, intake: Intake) -> Self:
         """Return where this run stands; another run's place is nothing to it."""
         kept = (intake.cursor or {}).get("at")
         if not isinstance(kept, dict) or kept.get("run") != str(intake.run.id):
