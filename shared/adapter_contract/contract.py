@@ -195,8 +195,9 @@ class Recognition:
 class SourceReport:
     """The answers to the harmless questions of `check`."""
 
-    reachable: bool
-    authorised: bool
+    # True of whoever answers: what cannot be reached, or refuses, raises an error.
+    reachable: bool = True
+    authorised: bool = True
     newest: datetime | None = None
     timezone_guess: str | None = None
     entries: int | None = None

@@ -156,7 +156,7 @@ class Als:
         now = _epoch(self._io.now())
         if self._source.path is None:
             self._ask(now - _DAY, now)
-        return SourceReport(reachable=True, authorised=True)
+        return SourceReport()
 
     @classmethod
     def recognise(cls, url: str, io: SourceIO) -> Recognition | None:

@@ -145,8 +145,6 @@ class ElogFiles:
         ]
         unknown = hidden and configuration.books is None
         return SourceReport(
-            reachable=True,
-            authorised=True,
             newest=max((time for time in times if time is not None), default=None),
             entries=entries,
             restricted=configuration.restricted,

@@ -196,8 +196,6 @@ class ElogHTTP:
             if self._args.readers_of(book, restricted=book in restricted) == ()
         ]
         return SourceReport(
-            reachable=True,
-            authorised=True,
             newest=newest,
             timezone_guess=guess,
             entries=entries,

@@ -159,8 +159,6 @@ class Feed:
             )
         times = [item.at for item in items if item.at]
         return SourceReport(
-            reachable=True,
-            authorised=True,
             newest=max(times, default=None),
             entries=len(items),
             problems=tuple(problems),

@@ -160,14 +160,12 @@ class JLab:
     def check(self) -> SourceReport:
         """Ask for the newest entry, and how many there are."""
         if self._source.path is not None:
-            return SourceReport(reachable=True, authorised=True)
+            return SourceReport()
         upper = _epoch(self._io.now() + _AHEAD)
         data, _ = self._ask(_JlabWalk(_FIRST, upper, upper), limit=1)
         stamps = [_stamp(one) for one in data["entries"] if isinstance(one, dict)]
         newest = next((one for one in stamps if one is not None), None)
         return SourceReport(
-            reachable=True,
-            authorised=True,
             newest=None if newest is None else datetime.fromtimestamp(newest, UTC),
             entries=_whole(data.get("totalItems")),
         )

@@ -167,8 +167,6 @@ class Olog:
         times = [log_entry.created_ms(log) for log in logs]
         newest = next((time for time in times if time is not None), None)
         return SourceReport(
-            reachable=True,
-            authorised=True,
             newest=None if newest is None else log_entry.moment(newest),
             entries=hits if hits is not None and hits < _MOST_HITS else None,
         )

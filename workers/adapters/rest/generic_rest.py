@@ -193,8 +193,6 @@ class GenericREST:
         problems = [problem for one in listed if (problem := self._problem(one.raw))]
         times = [one.at for one in listed if one.at]
         return SourceReport(
-            reachable=True,
-            authorised=True,
             newest=max(times, default=None),
             entries=list_answer.total(self.args, document),
             problems=tuple(dict.fromkeys(problems)),

@@ -214,8 +214,6 @@ class GenericSQL:
                 " numbers needs `unit`, one of texts `time_format`."
             )
         return SourceReport(
-            reachable=True,
-            authorised=True,
             newest=newest,
             entries=count,
             problems=tuple(dict.fromkeys(problems)),
