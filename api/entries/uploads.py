@@ -8,6 +8,7 @@ from typing import Any, BinaryIO
 from uuid import UUID
 
 from api.entries.schemas.attachments import attachment_out
+from shared import errors
 from shared.access import idempotency
 from shared.access.scope import Scope
 from shared.enrich.attachments import attachment_states, keep_files
@@ -16,12 +17,6 @@ from shared.enrich.attachments.keep_files import Received
 from shared.entries.reading import read_entries
 from shared.entries.saving import write_rights
 from shared.entries.saving.attachment_rows import Attached
-from shared.errors import (
-    ConflictError,
-    IngestionError,
-    InvalidRequestError,
-    NotFoundError,
-)
 from shared.messaging.stage_names import METADATA_STAGE
 from shared.postgres.pool import Connection, Pool, connection
 from shared.settings.settings import Settings
@@ -94,11 +89,11 @@ class Uploads:
                 if known is not None:
                     return known
                 return self._keep(scope, entry_id, got, name, upload, asked)
-        except IngestionError as exc:
+        except errors.IngestionError as exc:
             if exc.reason != keep_files.TOO_LARGE:
                 raise
             message = f"A file may have {most} bytes."
-            raise InvalidRequestError(message, code="body_too_large") from exc
+            raise errors.InvalidRequestError(message, code="body_too_large") from exc
 
     def _check(self, scope: Scope, entry_id: UUID) -> None:
         with connection(self._pool) as conn:
@@ -110,7 +105,7 @@ class Uploads:
         now = source_state.current_settings(conn, configured, [entry.source])
         if entry.source in now and now[entry.source].is_pulled:
             message = f"The entry's own logbook is {entry.source}: attach it there."
-            raise ConflictError(message, code="source_is_pull")
+            raise errors.ConflictError(message, code="source_is_pull")
 
     def _known(
         self,
@@ -149,13 +144,13 @@ class Uploads:
             most = self._settings.max_attachments_per_entry
             if attachment_states.count(conn, scope.tenant, entry_id) >= most:
                 message = f"An entry may have {most} files."
-                raise InvalidRequestError.field("file", "too_many", message)
+                raise errors.InvalidRequestError.field("file", "too_many", message)
             attachment_states.add(
                 conn, scope.tenant, entry_id, name, upload.declared_type, found
             )
             one = attachment_states.uploaded(conn, scope.tenant, entry_id, external_id)
             if one is None:
-                raise NotFoundError
+                raise errors.NotFoundError
             # What was read in it is searched.
             due.add(conn, scope.tenant, [entry_id], [METADATA_STAGE])
             return _answered(conn, asked, one, 201)
@@ -180,5 +175,5 @@ def _name(sent: str) -> str:
     name = door.admit(sent, "file").replace("\\", "/").rpartition("/")[2]
     if not name or len(name) > MAX_NAME_CHARS:
         message = f"A file has a name of 1 to {MAX_NAME_CHARS} characters."
-        raise InvalidRequestError.field("file", "filename", message)
+        raise errors.InvalidRequestError.field("file", "filename", message)
     return name

@@ -10,12 +10,7 @@ from typing import TYPE_CHECKING
 from api.search.glossaries import Glossaries
 from api.search.measured_scores import MeasuredScores
 from shared.search.pipelines import installed_pipelines as pipelines
-from shared.search.pipelines.plan_settings import (
-    calendar_of,
-    config_hash,
-    facility_of,
-    limits_of,
-)
+from shared.search.pipelines import plan_settings
 from shared.search.query import plan as planning
 from shared.search.query.context import ranking_context
 from shared.search.query.glossary_expansions import NOTHING_APPROVED, Approved
@@ -49,9 +44,9 @@ class SearchPlanner:
         encoder: Callable[[str], Encoder] = no_encoder,
         cross_encoder: Callable[[], CrossEncoder] | None = None,
     ) -> None:
-        self.limits = limits_of(settings)
-        self._calendar = calendar_of(settings)
-        self.facility = facility_of(settings)
+        self.limits = plan_settings.limits_of(settings)
+        self._calendar = plan_settings.calendar_of(settings)
+        self.facility = plan_settings.facility_of(settings)
         self.context = make_search_context(
             settings,
             pool=pool,
@@ -64,7 +59,8 @@ class SearchPlanner:
         )
         self.glossaries = Glossaries(pool, self.facility)
         self.scores = MeasuredScores(
-            pool, lambda scale: config_hash(settings, self.facility, scale)
+            pool,
+            lambda scale: plan_settings.config_hash(settings, self.facility, scale),
         )
 
     @property

@@ -5,13 +5,7 @@ from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from shared.adapter_contract.contract import (
-    MAX_CURSOR_BYTES,
-    Adapter,
-    AdapterPage,
-    Cursor,
-    Window,
-)
+from shared.adapter_contract import contract
 from workers.adapters.kit.stub import Stub, StubEntry
 
 NOON = datetime(2024, 6, 10, 12, tzinfo=UTC)
@@ -34,15 +28,17 @@ def fill(
 
 
 def walk(
-    adapter: Adapter, since: Cursor | None = None, window: Window | None = None
-) -> list[AdapterPage]:
+    adapter: contract.Adapter,
+    since: contract.Cursor | None = None,
+    window: contract.Window | None = None,
+) -> list[contract.AdapterPage]:
     """Read to the end; every cursor on the way may be stored."""
     pages = list(adapter.pages(since, window))
     for page in pages:
-        assert len(json.dumps(page.cursor)) <= MAX_CURSOR_BYTES
+        assert len(json.dumps(page.cursor)) <= contract.MAX_CURSOR_BYTES
         assert page.cursor["v"] == 1
     return pages
 
 
-def ids(pages: Iterable[AdapterPage]) -> list[str]:
+def ids(pages: Iterable[contract.AdapterPage]) -> list[str]:
     return [item.external_id for page in pages for item in page.items]

@@ -5,14 +5,9 @@ from typing import LiteralString
 import psycopg
 import pytest
 
+from tests.support.faults.measures import size
 from tests.support.faults.measures.ledger import Ledger
 from tests.support.faults.measures.peaks import Peaks
-from tests.support.faults.measures.size import (
-    EVERY_STAGE,
-    QUICK_VECTORS,
-    SHORT_LEASE,
-    times,
-)
 from tests.support.waiting import until
 
 LIMIT_BYTES = 512 * 1024 * 1024
@@ -20,7 +15,7 @@ POISONS = [
     {"word": word, "where": stage, "does": "hog", "megabytes": 100_000}
     for stage, word in (("metadata", "venom"), ("links", "arsenic"), ("index", "toxin"))
 ]
-ENTRIES = times(50, 1000)
+ENTRIES = size.times(50, 1000)
 ASIDE: LiteralString = """
     SELECT entry_id::text, stage, attempts, error #>> '{details,technical}'
       FROM quarantine"""
@@ -33,9 +28,9 @@ def test_an_entry_that_takes_all_memory_costs_its_child_alone(make_system, opens
     system = make_system(
         opensearch=opensearch.url,
         afresh=True,
-        **QUICK_VECTORS,
-        **SHORT_LEASE,
-        **EVERY_STAGE,
+        **size.QUICK_VECTORS,
+        **size.SHORT_LEASE,
+        **size.EVERY_STAGE,
     )
     system.start("api", "upkeep", "embed")
     system.start("enhance", faulty={"poison": POISONS})

@@ -12,14 +12,8 @@ from dataclasses import dataclass, field
 
 from shared.text.analysis.tokens import scan
 from shared.text.facility.facility import PLAIN
-from shared.text.words import compounds, function_words
+from shared.text.words import compounds, folding, function_words
 from shared.text.words.character_runs import Token
-from shared.text.words.folding import (
-    STEMMED_LANGUAGES,
-    fold_surface,
-    spell_out_umlauts,
-    stem,
-)
 from shared.vocabulary import common_words
 
 CJK = re.compile("[\u3005-\u3007\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
@@ -118,7 +112,7 @@ class Entry:
     @property
     def group(self) -> str:
         """Whose words its words are compared with."""
-        return self.language if self.language in STEMMED_LANGUAGES else "*"
+        return self.language if self.language in folding.STEMMED_LANGUAGES else "*"
 
     def has(self, phrase: Sequence[str]) -> bool:
         """Whether these terms stand side by side."""
@@ -327,7 +321,7 @@ def _has_words(
 def _joins(run: Sequence[Token], text: str, group: str, own: frozenset[str]) -> bool:
     if len(run) > 1 or run[0].kind is not None:
         return False
-    whole = fold_surface(text[run[0].start : run[0].end], group)
+    whole = folding.fold_surface(text[run[0].start : run[0].end], group)
     return any(
         function_words.joins(form, group)
         or (own and all(function_words.joins(form, one) for one in own))
@@ -352,7 +346,7 @@ def _has_token(
         colon = re.sub(r"^(\d\d)(\d\d)$", r"\1:\2", token.term)
         return not entry.idents.isdisjoint({token.term, colon, token.loose})
     written_so = text[token.start : token.end]
-    whole = fold_surface(written_so, entry.group)
+    whole = folding.fold_surface(written_so, entry.group)
     after = tokens.index(token) + 1
     named = tokens[after].loose if after < len(tokens) else None
     if not entry.idents.isdisjoint(
@@ -360,10 +354,10 @@ def _has_token(
     ):
         return True
     if entry.group != "de":
-        other = spell_out_umlauts(written_so)
-        return bool(other) and stem(other or "", entry.group) in entry.terms
+        other = folding.spell_out_umlauts(written_so)
+        return bool(other) and folding.stem(other or "", entry.group) in entry.terms
     spans = compounds.split(whole, PLAIN.parts)
-    parts = [stem(whole[start:end], "de") for start, end in spans]
+    parts = [folding.stem(whole[start:end], "de") for start, end in spans]
     return bool(parts) and entry.has(parts)
 
 

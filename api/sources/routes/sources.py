@@ -21,14 +21,9 @@ from api.sources.schemas.sources import (
     source_out,
 )
 from api.strict_route import described, strict_router
+from shared import errors
 from shared.access.scope import Scope
 from shared.entries.draft import EntryDraft
-from shared.errors import (
-    CapacityError,
-    ConfigurationError,
-    IngestionError,
-    InvalidRequestError,
-)
 from shared.http.secrets import Secrets
 from shared.log import get_logger
 from shared.messaging import nudges
@@ -95,7 +90,7 @@ async def check_source(source: str, caller: Caller, ctx: Ctx) -> Response:
     """Reachable, authorised, newest entries, and whatever looks wrong."""
     found = await asyncio.to_thread(_check, ctx, caller.scope, source)
     if not found.ok:
-        raise IngestionError(
+        raise errors.IngestionError(
             " ".join(found.problems),
             code="source_unreachable",
             source=source,
@@ -193,14 +188,14 @@ def _refuse_pushed(ctx: ApiContext, conn: Connection, scope: Scope, name: str) -
     )
     if found and not found[0].settings.is_pulled:
         message = f"Entries are pushed to {name}; nothing is read from it."
-        raise InvalidRequestError.field("source", "pushed", message)
+        raise errors.InvalidRequestError.field("source", "pushed", message)
 
 
 def _not_taken_over(conn: Connection, name: str) -> list[str]:
     """List the changes in the file that the next reload would refuse."""
     try:
         coming = Settings.load(os.environ).sources.get(name)
-    except ConfigurationError as exc:
+    except errors.ConfigurationError as exc:
         if (exc.config_key or "").startswith(f"sources.{name}."):
             return [exc.message]
         # What is wrong with others is none of this source's, nor of its tenant's.
@@ -212,7 +207,7 @@ def _not_taken_over(conn: Connection, name: str) -> list[str]:
 def _nudge(ctx: ApiContext, source: str, kind: str) -> None:
     try:
         nudges.send_run(ctx.app, source, kind)
-    except CapacityError as exc:
+    except errors.CapacityError as exc:
         # The row is due all the same: the scheduler nudges for it.
         log.warning("nudge_lost", source=source, technical=exc.technical)
 

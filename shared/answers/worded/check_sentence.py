@@ -14,15 +14,8 @@ from zoneinfo import ZoneInfo
 
 from shared.answers.evidence.evidence import Candidate
 from shared.answers.prompt.fence import gives_orders
-from shared.answers.question import named_days
+from shared.answers.question import named_days, plain_numbers
 from shared.answers.question.empty_words import is_empty
-from shared.answers.question.plain_numbers import (
-    find_readings,
-    find_signed,
-    is_number_word,
-    write_clocks,
-    write_plainly,
-)
 from shared.answers.worded import contraries
 from shared.text.analysis.tokens import scan
 from shared.text.facility.facility import PLAIN, Facility
@@ -81,7 +74,7 @@ class Checker(NamedTuple):
         They head the entries. None: it names another day.
         """
         moments = [moment for one in cited for moment in _moments(one, self.zone)]
-        said = write_clocks(sentence)
+        said = plain_numbers.write_clocks(sentence)
         bare = named_days.strip_known_days(said, _texts(cited), moments)
         for moment in moments if bare else ():
             bare = re.sub(rf"{_AT}{moment:%H:%M}{_UHR}", " ", bare or "")
@@ -94,8 +87,8 @@ class Checker(NamedTuple):
         language = cited[0].entry.language
         sources = [_read(text, language) for text in _texts(cited)]
         known = frozenset[str]().union(*(one.numbers for one in sources))
-        plain = write_plainly(sentence)
-        if not known.issuperset(find_signed(plain)) or _is_other_size(
+        plain = plain_numbers.write_plainly(sentence)
+        if not known.issuperset(plain_numbers.find_signed(plain)) or _is_other_size(
             plain, sources, language
         ):
             return "number"
@@ -147,7 +140,7 @@ def _find_contrary(
         return "denial"
     if not denials and contraries.count_denials(nearest.text, language):
         return "denial"
-    plain = [write_plainly(text) for text in (sentence, *_texts(cited))]
+    plain = [plain_numbers.write_plainly(text) for text in (sentence, *_texts(cited))]
     return "words" if contraries.is_opposite(plain[0], plain[1:]) else None
 
 
@@ -160,8 +153,8 @@ class _CitedText(NamedTuple):
 
 @lru_cache(maxsize=512)
 def _read(text: str, language: str) -> _CitedText:
-    plain = write_plainly(write_clocks(text), language)
-    numbers = frozenset(find_readings(plain, language))
+    plain = plain_numbers.write_plainly(plain_numbers.write_clocks(text), language)
+    numbers = frozenset(plain_numbers.find_readings(plain, language))
     return _CitedText(numbers, tuple(_sizes(plain, language)))
 
 
@@ -224,7 +217,7 @@ def _content(tokens: Iterable[Token], language: str) -> list[Token]:
             and (one.surface or "").isalpha()
             and not is_empty(fold_surface(one.surface or "", "en"), language)
             and not named_days.is_day_word(one.surface or "")
-            and not is_number_word(one.surface or "")
+            and not plain_numbers.is_number_word(one.surface or "")
             and (one.surface or "") not in SECONDS_OF
         )
     ]

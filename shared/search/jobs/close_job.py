@@ -9,12 +9,7 @@ import redis
 from psycopg import Connection
 from psycopg.types.json import Jsonb
 
-from shared.errors import (
-    CapacityError,
-    InternalError,
-    LogchordError,
-    SearchTimeoutError,
-)
+from shared import errors
 from shared.log import get_logger
 from shared.search.jobs import job as jobs
 from shared.search.jobs import verdict
@@ -126,7 +121,7 @@ def cancel(
     told = _all_of(arrived[number] for number in sorted(arrived))
     state, error = "partial", None
     if all(outcome.failed for outcome in told if outcome.name != FACETS):
-        cancelled = LogchordError("The job was cancelled.", code="job_cancelled")
+        cancelled = errors.LogchordError("The job was cancelled.", code="job_cancelled")
         state, error = "failed", cancelled.body()["error"]
     values = _values(found.id, found.tenant, Ending(state, told, None, error))
     row = conn.execute(_END, {**values, "cancelled": True}).fetchone()
@@ -139,7 +134,7 @@ def what_is_in(
     """Return the outcomes stored so far, by branch; None while Redis is away."""
     try:
         return jobs.outcomes(client, job_id)
-    except CapacityError as exc:
+    except errors.CapacityError as exc:
         # A job ends by its deadline, with Redis or without.
         log.warning("outcomes_not_read", job_id=str(job_id), code=exc.error_code)
         return None
@@ -169,7 +164,7 @@ def _judged(
     except (KeyError, TypeError) as exc:
         # Another release made the plan. The job ends all the same, or it would block
         # all jobs behind it for ever.
-        unread = InternalError(technical=f"The plan cannot be read: {exc!r}")
+        unread = errors.InternalError(technical=f"The plan cannot be read: {exc!r}")
         log.error("plan_not_read", technical=unread.technical)  # noqa: TRY400
         return Ending("failed", [], None, unread.body()["error"])
 
@@ -182,7 +177,7 @@ def _of_agent(
     arrived: Mapping[int, Sequence[Outcome]], plan: Mapping[str, Any]
 ) -> Ending:
     """Build the ending of an agent's job at its deadline from what its calls found."""
-    late = SearchTimeoutError(
+    late = errors.SearchTimeoutError(
         timeout_seconds=plan["deadline_ms"] / 1000, operation=_AGENT
     )
     told = _all_of(arrived[number] for number in sorted(arrived))

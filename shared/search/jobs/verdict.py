@@ -7,13 +7,7 @@ from collections.abc import Sequence
 from itertools import chain
 from typing import Literal, NamedTuple
 
-from shared.errors import (
-    CODES,
-    LogchordError,
-    SearchExecutionError,
-    SearchTimeoutError,
-    Severity,
-)
+from shared import errors
 from shared.search.jobs.outcome import FACETS, Outcome
 
 State = Literal["done", "partial", "failed"]
@@ -29,7 +23,7 @@ class FailedSearch(NamedTuple):
 
 def judge(
     branches: Sequence[Sequence[Outcome]], asked: FailedSearch
-) -> tuple[State, LogchordError | None]:
+) -> tuple[State, errors.LogchordError | None]:
     """Return the state of a search, and its error when it failed.
 
     Each branch counts as carried out when its module, or its fallback, was. Counts
@@ -58,19 +52,19 @@ def _carried_out(branch: Sequence[Outcome]) -> bool:
     return any(not outcome.unsearched for outcome in branch)
 
 
-def _error(outcomes: Sequence[Outcome], asked: FailedSearch) -> LogchordError:
+def _error(outcomes: Sequence[Outcome], asked: FailedSearch) -> errors.LogchordError:
     details = {"branches": [outcome.summary() for outcome in outcomes]}
     if all(outcome.status == "timeout" for outcome in outcomes):
-        return SearchTimeoutError(
+        return errors.SearchTimeoutError(
             timeout_seconds=asked.deadline_ms / 1000,
             operation=asked.method,
             details=details,
         )
-    failed = [CODES[o.error_code] for o in outcomes if o.error_code]
-    again = all(row.severity is Severity.RETRIABLE for row in failed)
-    return SearchExecutionError(
+    failed = [errors.CODES[o.error_code] for o in outcomes if o.error_code]
+    again = all(row.severity is errors.Severity.RETRIABLE for row in failed)
+    return errors.SearchExecutionError(
         "Every part of the search failed; its branches say why.",
-        severity=Severity.RETRIABLE if again else Severity.CRITICAL,
+        severity=errors.Severity.RETRIABLE if again else errors.Severity.CRITICAL,
         query=asked.query,
         search_mode=asked.method,
         details=details,

@@ -12,16 +12,7 @@ from itertools import islice
 from typing import Any, Protocol, runtime_checkable
 
 from shared import suggest
-from shared.adapter_contract.contract import (
-    Adapter,
-    AdapterCapabilities,
-    AdapterPage,
-    Checks,
-    RawItem,
-    ReadsInPart,
-    SourceReport,
-    Window,
-)
+from shared.adapter_contract import contract
 from shared.adapter_contract.mapped_record import MappedRecord, ReadsByMap
 from shared.entries.draft import EntryDraft
 from shared.errors import LogchordError, MalformedEntryError
@@ -100,10 +91,10 @@ class Checked:
     took_seconds: float
     sample: tuple[EntryDraft, ...]
     problems: tuple[str, ...]
-    report: SourceReport | None
+    report: contract.SourceReport | None
     # In which its naive times are read; none: they say it themselves.
     timezone: str | None
-    capabilities: AdapterCapabilities
+    capabilities: contract.AdapterCapabilities
     # In one word why it failed, or why most of its entries cannot be read.
     reason: str | None = None
     # What a part of it says that is not shown to us.
@@ -172,7 +163,7 @@ def check(opened: Opened, rules: PullRules) -> Checked:
 
 def _unread(opened: Opened) -> tuple[str, ...]:
     adapter = opened.adapter
-    if not isinstance(adapter, ReadsInPart):
+    if not isinstance(adapter, contract.ReadsInPart):
         return ()
     return tuple(adapter.unread().values())
 
@@ -191,9 +182,9 @@ def _too_late(newest: EntryDraft, opened: Opened) -> str | None:
     )
 
 
-def _report(opened: Opened, problems: list[str]) -> SourceReport | None:
+def _report(opened: Opened, problems: list[str]) -> contract.SourceReport | None:
     adapter = opened.adapter
-    if not isinstance(adapter, Checks):
+    if not isinstance(adapter, contract.Checks):
         return None
     try:
         report = adapter.check()
@@ -210,11 +201,11 @@ def _report(opened: Opened, problems: list[str]) -> SourceReport | None:
     return report
 
 
-def _first_page(opened: Opened) -> AdapterPage | None:
+def _first_page(opened: Opened) -> contract.AdapterPage | None:
     window = None
     if opened.capabilities.windows:
-        window = Window(opened.io.now() - timedelta(days=_DAYS), None)
-    pages: Iterator[AdapterPage] = iter(opened.adapter.pages(None, window))
+        window = contract.Window(opened.io.now() - timedelta(days=_DAYS), None)
+    pages: Iterator[contract.AdapterPage] = iter(opened.adapter.pages(None, window))
     return next(pages, None)
 
 
@@ -223,7 +214,9 @@ def _told(first: MalformedEntryError, count: int) -> str:
     return f"{count} could not be read{which}: {first.message}"
 
 
-def _find_map_doubts(adapter: Adapter, items: Iterable[RawItem]) -> MapDoubts:
+def _find_map_doubts(
+    adapter: contract.Adapter, items: Iterable[contract.RawItem]
+) -> MapDoubts:
     """Look up every item of a page in the map of its source, if it has one."""
     if not isinstance(adapter, ReadsByMap):
         return NO_DOUBTS
@@ -241,7 +234,9 @@ def _find_map_doubts(adapter: Adapter, items: Iterable[RawItem]) -> MapDoubts:
     )
 
 
-def _looked_up(adapter: ReadsByMap, items: Iterable[RawItem]) -> Iterator[MappedRecord]:
+def _looked_up(
+    adapter: ReadsByMap, items: Iterable[contract.RawItem]
+) -> Iterator[MappedRecord]:
     for item in items:
         try:
             yield adapter.look_up(item)
@@ -278,7 +273,7 @@ def _is_absent(value: Any) -> bool:
 
 
 def _read(
-    opened: Opened, rules: PullRules, page: AdapterPage
+    opened: Opened, rules: PullRules, page: contract.AdapterPage
 ) -> tuple[list[EntryDraft], dict[str, tuple[MalformedEntryError, int]]]:
     """Return the drafts, and for each reason of failure the first error and a count."""
     now = opened.io.now()

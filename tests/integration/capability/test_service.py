@@ -30,14 +30,9 @@ from api.service import (
     reset_search_service,
 )
 from local.server import Server
+from shared import errors
 from shared.access.scope import Scope
 from shared.entries.draft import EntryDraft
-from shared.errors import (
-    ConfigurationError,
-    InvalidRequestError,
-    LogchordError,
-    ModuleNotEnabledError,
-)
 from shared.settings.settings import Settings
 from tests.support.fixtures.asking import Asking
 from tests.support.fixtures.system import ROOT, System
@@ -162,10 +157,10 @@ def test_a_service_closed_within_a_search_says_so_and_takes_no_other(database, l
         await service.close()
         for one in await asyncio.gather(*searches, return_exceptions=True):
             if isinstance(one, BaseException):
-                assert isinstance(one, LogchordError), one
+                assert isinstance(one, errors.LogchordError), one
             else:
                 assert len(one.results) == 2
-        with pytest.raises(ConfigurationError, match="closed"):
+        with pytest.raises(errors.ConfigurationError, match="closed"):
             await service.search(query="RF cavity")
 
     asyncio.run(asyncio.wait_for(both(), 60))
@@ -178,10 +173,10 @@ def test_a_time_range_bounds_a_search_and_a_wrong_field_is_refused(own_service):
     january = asyncio.run(ask(time_range=(JANUARY, datetime(2026, 2, 1, tzinfo=UTC))))
     assert january.time_range_applied is True
     assert [one.title for one in january.results] == ["RF trip"]
-    with pytest.raises(InvalidRequestError) as caught:
+    with pytest.raises(errors.InvalidRequestError) as caught:
         asyncio.run(ask(limt=1))
     assert caught.value.details["fields"][0]["path"] == "limt"
-    with pytest.raises(ModuleNotEnabledError):
+    with pytest.raises(errors.ModuleNotEnabledError):
         asyncio.run(ask(modules=["nonsense"]))
 
 
@@ -360,7 +355,7 @@ def test_a_search_that_workers_do_not_answer_ends_with_its_service(running: Syst
         sent = partial(bool, clients.searches.mailbox._waiting)
         await asyncio.to_thread(until, sent, within_seconds=60, what="its search")
         await service.close()
-        with pytest.raises(ConfigurationError, match="closed"):
+        with pytest.raises(errors.ConfigurationError, match="closed"):
             await waiting
 
     with running.frozen("search"):

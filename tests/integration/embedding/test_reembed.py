@@ -7,19 +7,13 @@ import psycopg
 import pytest
 from psycopg import sql
 
+from shared import errors
 from shared.embedding.models.hashing_encoder import HashingEncoder
 from shared.embedding.switch import reembed, switch_model
 from shared.embedding.vectors import embed_entry, vector_tables
 from shared.entries.draft import EntryDraft
 from shared.entries.reading import read_entries
 from shared.entries.saving.save import save_page, tombstone
-from shared.errors import (
-    ConflictError,
-    EmbeddingGenerationError,
-    EmbeddingOutageError,
-    InvalidRequestError,
-    NotFoundError,
-)
 from shared.messaging.stage_names import embed_stage
 from shared.work import chore_records, due_work, quarantine
 from shared.work.chore_records import REEMBED_MODEL
@@ -194,7 +188,9 @@ def test_a_model_that_is_gone_can_be_left(ctx, committing, filled, monkeypatch):
 
     def encoder(model: str) -> Any:
         if model == OLD:
-            raise EmbeddingOutageError(technical="the server is gone", model_name=OLD)
+            raise errors.EmbeddingOutageError(
+                technical="the server is gone", model_name=OLD
+            )
         return known(model)
 
     monkeypatch.setattr(ctx, "encoder", encoder)
@@ -240,7 +236,7 @@ def test_one_that_lacks_an_entry_is_not_switched_to_unless_forced(
             taken = due_work.claim(
                 committing, embed_stage(NEW), limit=1, entry_ids=[filled[0]]
             )
-            error = EmbeddingGenerationError(retriable=False)
+            error = errors.EmbeddingGenerationError(retriable=False)
             assert quarantine.add(committing, taken[0], error, Budget(100, 1000))
 
     ctx.at["before_step"] = put_aside
@@ -277,9 +273,9 @@ def test_a_model_is_dropped_with_its_work_once_nobody_reads_it(
     ctx, committing, save, filled
 ):
     finish(ctx, committing, ask(committing))
-    with pytest.raises(InvalidRequestError, match="activate another"):
+    with pytest.raises(errors.InvalidRequestError, match="activate another"):
         switch_model.drop(committing, NEW)
-    with pytest.raises(ConflictError, match="may still read"):
+    with pytest.raises(errors.ConflictError, match="may still read"):
         switch_model.drop(committing, OLD)
     (entry_id,) = save("e3", text="edited last")
     content = read_entries.load_contents(committing, TENANT, [entry_id])[entry_id]
@@ -300,15 +296,15 @@ def test_a_model_is_dropped_with_its_work_once_nobody_reads_it(
     save("after", text="only for the new one")
     embed_entries(ctx, NEW)
     assert held(committing, NEW) == wanted(committing)
-    with pytest.raises(NotFoundError):
+    with pytest.raises(errors.NotFoundError):
         switch_model.drop(committing, OLD)
 
 
 def test_two_are_not_filled_at_once(ctx, committing, filled):
     chore = ask(committing)
-    with pytest.raises(ConflictError) as told:
+    with pytest.raises(errors.ConflictError) as told:
         reembed.ask(committing, "hashing-64")
     assert told.value.details == {"maintenance_id": str(chore)}
     vector_tables.ensure_table(committing, "test", NEW, 128)
-    with pytest.raises(ConflictError, match="stop that first"):
+    with pytest.raises(errors.ConflictError, match="stop that first"):
         switch_model.drop(committing, NEW)

@@ -26,14 +26,8 @@ from api.capability.orchestration import (
     TimeRangeContext,
 )
 from api.capability.search_results import LogbookSearchResultsContext
+from shared import errors
 from shared.answers.question.question_class import classify_question
-from shared.errors import (
-    ConfigurationError,
-    DatabaseConnectionError,
-    InvalidRequestError,
-    ModuleNotEnabledError,
-    Severity,
-)
 
 BUILDER = DefaultLogbookSearchPromptBuilder()
 
@@ -203,7 +197,7 @@ def test_a_facility_builds_prompts_of_its_own(monkeypatch: pytest.MonkeyPatch):
 def test_what_builds_no_prompts_is_refused(named: str, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setitem(sys.modules, __name__, sys.modules[OwnPromptBuilder.__module__])
     monkeypatch.setenv("LOGCHORD_CAPABILITY__PROMPT_BUILDER", named)
-    with pytest.raises(ConfigurationError) as caught:
+    with pytest.raises(errors.ConfigurationError) as caught:
         LogbookSearchCapability.get_classifier_guide()
     assert caught.value.config_key == "capability.prompt_builder"
 
@@ -221,9 +215,9 @@ def test_without_prompts_the_guidance_is_the_same_without_examples(monkeypatch):
 @pytest.mark.requirement("S2-50", "S2-51")
 def test_errors_come_with_a_severity_and_our_own_commands():
     severity, message = LogbookSearchCapability.classify_error(
-        DatabaseConnectionError()
+        errors.DatabaseConnectionError()
     )
-    assert severity is Severity.CRITICAL
+    assert severity is errors.Severity.CRITICAL
     for command in ("logchord up", "logchord migrate", "logchord ingest"):
         assert f"`{command}`" in message
 
@@ -245,7 +239,7 @@ class Recorded:
         self.asked.append(asked)
         if asked.get("mode") == "rag" and not self.has_model:
             message = "No model is configured."
-            raise ModuleNotEnabledError(message, module_name="rag")
+            raise errors.ModuleNotEnabledError(message, module_name="rag")
         return object()
 
 
@@ -288,7 +282,7 @@ def test_a_context_that_a_capability_requires_is_asked_for():
         requires: ClassVar[list[str]] = ["TIME_RANGE"]
 
     capability = Needy(OrchestratorState(), PlannedStep("needy", "n", "x"))
-    with pytest.raises(InvalidRequestError, match="TIME_RANGE"):
+    with pytest.raises(errors.InvalidRequestError, match="TIME_RANGE"):
         capability.get_required_contexts()
 
 
@@ -348,5 +342,5 @@ def test_a_time_range_of_any_class_bounds_the_search(context, searched, monkeypa
 
 @pytest.mark.parametrize("context", [OwnRange(), OwnRange(start_date=7, end_date=8)])
 def test_a_time_range_without_ends_is_refused(context, monkeypatch):
-    with pytest.raises(InvalidRequestError, match="OwnRange"):
+    with pytest.raises(errors.InvalidRequestError, match="OwnRange"):
         searched_within(context, monkeypatch)

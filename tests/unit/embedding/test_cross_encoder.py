@@ -4,14 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from shared import errors
 from shared.embedding import load_model
 from shared.embedding.models.encoder_contract import CrossEncoder
-from shared.errors import (
-    ConfigurationError,
-    EmbeddingGenerationError,
-    LogchordError,
-    ModuleNotEnabledError,
-)
 from shared.settings.search_sections import RerankingSettings
 from tests.support.pair_graph import save
 
@@ -37,21 +32,21 @@ def test_a_longer_text_is_cut_to_what_the_model_reads(tmp_path: Path) -> None:
 
 def test_what_is_no_number_is_refused(tmp_path: Path) -> None:
     encoder = load(save(tmp_path))
-    with pytest.raises(EmbeddingGenerationError):
+    with pytest.raises(errors.EmbeddingGenerationError):
         encoder.logits("beam", ["broken"], 5.0)
 
 
 def test_out_of_time_it_is_late(tmp_path: Path) -> None:
     encoder = load(save(tmp_path))
-    with pytest.raises(LogchordError) as caught:
+    with pytest.raises(errors.LogchordError) as caught:
         encoder.logits("beam", ["dump"], 0.0)
     assert caught.value.error_code == "branch_timeout"
 
 
 def test_a_folder_without_a_model_is_refused_by_its_setting(tmp_path: Path) -> None:
-    with pytest.raises(ConfigurationError, match="holds no whole model"):
+    with pytest.raises(errors.ConfigurationError, match="holds no whole model"):
         load(tmp_path)
-    with pytest.raises(ModuleNotEnabledError, match="No cross-encoder"):
+    with pytest.raises(errors.ModuleNotEnabledError, match="No cross-encoder"):
         load_model.load_cross_encoder(RerankingSettings(), {}, tmp_path)
     assert not load_model.is_named(RerankingSettings().model, {})
     assert load_model.is_named(f"onnx:{tmp_path}", {})

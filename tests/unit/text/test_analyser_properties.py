@@ -8,14 +8,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from shared.search.query.compiled.conditions import Clause
-from shared.text.analysis import tokens
-from shared.text.analysis.analyser import (
-    IDENT_PREFIX,
-    Sections,
-    _built,
-    analyse,
-    words_of,
-)
+from shared.text.analysis import analyser, tokens
 from shared.text.analysis.tokens import TokenLine, make_reader, scan
 from shared.text.words.character_runs import Token
 from tests.support.asked import clauses
@@ -91,7 +84,7 @@ def test_a_line_of_megabytes_is_held_in_parts_and_left_once_it_is_cut() -> None:
             read += len(line.chunks)
             yield line
 
-    analysis = _built([lines()], is_small=False, plain=False)
+    analysis = analyser._built([lines()], is_small=False, plain=False)
 
     assert analysis.cut
     assert 16_000 < read < 200_000
@@ -99,22 +92,26 @@ def test_a_line_of_megabytes_is_held_in_parts_and_left_once_it_is_cut() -> None:
 
 def test_the_words_of_a_text_that_is_cut_are_those_that_are_found_in_it() -> None:
     text = " ".join(f"w{number:x}" for number in range(160_000))
-    sections = Sections("", text, [], [])
+    sections = analyser.Sections("", text, [], [])
 
-    found = analyse(sections, "en")
+    found = analyser.analyse(sections, "en")
 
     assert found.cut
-    assert words_of(sections, "en") == found.words
+    assert analyser.words_of(sections, "en") == found.words
     assert len(found.words) < 160_000
 
 
 @given(TEXTS, LANGUAGE)
 def test_both_engines_are_given_the_same_terms(text: str, language: str) -> None:
-    analysis = analyse(Sections("Title", text, ["tag one"], ["J. Müller"]), language)
+    analysis = analyser.analyse(
+        analyser.Sections("Title", text, ["tag one"], ["J. Müller"]), language
+    )
     lexemes = re.findall(r"'([^']*)'(?::[\d,]+)?(?: |$)", analysis.tsvector_literal)
-    terms = {one for one in lexemes if not one.startswith(IDENT_PREFIX)}
+    terms = {one for one in lexemes if not one.startswith(analyser.IDENT_PREFIX)}
     assert terms == set(analysis.stream.split())
-    idents = sorted(one.removeprefix(IDENT_PREFIX) for one in set(lexemes) - terms)
+    idents = sorted(
+        one.removeprefix(analyser.IDENT_PREFIX) for one in set(lexemes) - terms
+    )
     assert idents == analysis.idents
     assert len(lexemes) == len(set(lexemes))
 

@@ -5,14 +5,8 @@ from dataclasses import replace
 
 import pytest
 
+from shared import errors
 from shared.access.scope import Scope
-from shared.errors import (
-    EmbeddingGenerationError,
-    OpenSearchError,
-    SearchExecutionError,
-    SearchTimeoutError,
-    Severity,
-)
 from shared.ids import uuid7
 from shared.search.jobs import outcome
 from shared.search.jobs.outcome import Candidate, Diagnostic, Outcome
@@ -38,7 +32,7 @@ HIT = Candidate(
 )
 FOUND = Outcome("semantic", "ok", "cosine", candidates=1, kept=1, hits=(HIT,))
 EMPTY = Outcome("os_bm25", "empty", "bm25")
-DOWN = outcome.make_failure("os_bm25", "bm25", OpenSearchError())
+DOWN = outcome.make_failure("os_bm25", "bm25", errors.OpenSearchError())
 INSTEAD = Outcome("pg_fts", "ok", "ts_rank", fallback_for="os_bm25", hits=(HIT,))
 
 
@@ -96,7 +90,7 @@ def test_an_empty_branch_is_not_a_failed_one() -> None:
 def test_nothing_heard_by_the_deadline_is_a_timeout() -> None:
     ended = conclude(PLAN, {})
     assert ended.state == "failed"
-    assert isinstance(ended.error, SearchTimeoutError)
+    assert isinstance(ended.error, errors.SearchTimeoutError)
     assert [b["name"] for b in ended.error.details["branches"]] == [
         "os_bm25",
         "semantic",
@@ -104,14 +98,16 @@ def test_nothing_heard_by_the_deadline_is_a_timeout() -> None:
 
 
 def test_all_failed_is_retriable_only_if_every_failure_was() -> None:
-    fatal = outcome.make_failure("semantic", "cosine", EmbeddingGenerationError())
+    fatal = outcome.make_failure(
+        "semantic", "cosine", errors.EmbeddingGenerationError()
+    )
     again = replace(DOWN, name="semantic")
     mixed = conclude(PLAN, {0: [DOWN], 1: [fatal]})
-    assert isinstance(mixed.error, SearchExecutionError)
-    assert mixed.error.severity is Severity.CRITICAL
+    assert isinstance(mixed.error, errors.SearchExecutionError)
+    assert mixed.error.severity is errors.Severity.CRITICAL
     both = conclude(PLAN, {0: [DOWN], 1: [again]})
     assert both.error is not None
-    assert both.error.severity is Severity.RETRIABLE
+    assert both.error.severity is errors.Severity.RETRIABLE
 
 
 def test_equal_endings_have_equal_hashes_and_empty_ones_are_answers() -> None:

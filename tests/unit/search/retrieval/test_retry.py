@@ -7,14 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from shared import errors
 from shared.access.scope import Scope
-from shared.errors import (
-    CODES,
-    ConfigurationError,
-    EmbeddingOutageError,
-    LogchordError,
-    OpenSearchError,
-)
 from shared.postgres.pool import as_logchord_error
 from shared.search.query.plan import PlanLimits, SearchQuery, make_plan
 from shared.search.retrieval.branch import branch_run
@@ -31,15 +25,15 @@ from tests.support.ended_searches import unasked
 
 @pytest.mark.requirement("C44")
 def test_it_is_tried_again_only_with_half_as_much_time_again_as_it_usually_takes():
-    assert wait_for(OpenSearchError(), 1.4, usual=1.0) is None
-    wait = wait_for(OpenSearchError(), 1.6, usual=1.0)
+    assert wait_for(errors.OpenSearchError(), 1.4, usual=1.0) is None
+    wait = wait_for(errors.OpenSearchError(), 1.6, usual=1.0)
     assert wait is not None
     assert 1.6 - wait > TIMES_USUAL * 1.0
 
 
 @pytest.mark.requirement("C44", "C25")
 @given(
-    code=st.sampled_from(sorted(CODES)),
+    code=st.sampled_from(sorted(errors.CODES)),
     left=st.floats(-1, 30),
     usual=st.floats(0, 10),
     asked_to_wait=st.none() | st.integers(0, 60),
@@ -47,7 +41,7 @@ def test_it_is_tried_again_only_with_half_as_much_time_again_as_it_usually_takes
 def test_no_wait_outlasts_the_time_nor_falls_short_of_what_the_server_asks_for(
     code: str, left: float, usual: float, asked_to_wait: int | None
 ):
-    error = LogchordError(code=code, retry_after_seconds=asked_to_wait)
+    error = errors.LogchordError(code=code, retry_after_seconds=asked_to_wait)
     wait = wait_for(error, left, usual)
     least = asked_to_wait or 0
     if wait is not None:
@@ -60,8 +54,8 @@ def test_no_wait_outlasts_the_time_nor_falls_short_of_what_the_server_asks_for(
 
 @pytest.mark.requirement("C25")
 def test_what_is_not_retriable_is_never_tried_again():
-    assert wait_for(ConfigurationError(), 100.0, usual=0.0) is None
-    late = LogchordError(code="branch_timeout")
+    assert wait_for(errors.ConfigurationError(), 100.0, usual=0.0) is None
+    late = errors.LogchordError(code="branch_timeout")
     assert wait_for(late, 100.0, usual=0.0) is None
     # What used up its own time would use up as much again.
     cancelled = as_logchord_error(psycopg.errors.QueryCanceled())
@@ -69,7 +63,7 @@ def test_what_is_not_retriable_is_never_tried_again():
     assert wait_for(cancelled, 100.0, usual=0.0) is None
     ended = as_logchord_error(psycopg.errors.AdminShutdown())
     assert wait_for(ended, 100.0, usual=0.0) is not None
-    assert wait_for(EmbeddingOutageError(), 100.0, usual=0.0) is not None
+    assert wait_for(errors.EmbeddingOutageError(), 100.0, usual=0.0) is not None
 
 
 def test_of_a_module_little_known_a_usual_time_is_taken_and_of_others_their_own():

@@ -9,26 +9,21 @@ import pytest
 from shared.agents.ask_model import AgentProcess
 from shared.embedding.models.hashing_encoder import HashingEncoder
 from shared.postgres.pool import Pool
-from shared.search.retrieval.search_context import (
-    SearchContext,
-    make_search_context,
-    no_opensearch,
-    no_signer,
-)
+from shared.search.retrieval import search_context
 from shared.settings.settings import Settings
 from shared.text.facility.facility import PLAIN
 
 
-def context_of(index: str, encoder: HashingEncoder) -> SearchContext:
+def context_of(index: str, encoder: HashingEncoder) -> search_context.SearchContext:
     settings = Settings.load({"OPENSEARCH_INDEX": index})
-    return make_search_context(
+    return search_context.make_search_context(
         settings,
         # Its database, which nothing asks before a search does.
         pool=cast("Pool", object()),
         now=time.time,
-        signer=no_signer,
+        signer=search_context.no_signer,
         facility=PLAIN,
-        opensearch=no_opensearch,
+        opensearch=search_context.no_opensearch,
         encoder=lambda _: encoder,
     )
 
@@ -42,7 +37,7 @@ def test_two_that_search_share_neither_what_they_were_given_nor_what_they_keep()
     assert mine.encoder("any") is not theirs.encoder("any")
     kept = [
         one.name
-        for one in fields(SearchContext)
+        for one in fields(search_context.SearchContext)
         if one.default_factory is not MISSING or not one.init
     ]
     assert {"circuits", "models", "query_vectors"} <= {*kept}
