@@ -18,8 +18,7 @@ from pathlib import Path
 
 from local import fetch
 from local.place import ServerError
-from shared.embedding.models.bge_small import ARTIFACT as BGE_SMALL
-from shared.maven_artifacts import BUNDLED
+from shared.maven_artifacts import BUNDLED, Artifact
 
 ROOT = BUNDLED.parent
 # Installed with another patch release of this Python, a package more may be wanted.
@@ -27,7 +26,7 @@ _OF_A_PATCH = re.compile(r" ; python_full_version < '\d+\.\d+\.\d+'")
 _LOCKS = ("requirements-uv.txt", "requirements-dev.txt", "requirements-model.txt")
 
 
-def write_bundle(target: Path, cache: Path) -> str:
+def write_bundle(target: Path, cache: Path, encoder: Artifact) -> str:
     """Write the archive, whole or not at all; return the sha256 of it."""
     if not (ROOT / ".git").exists():
         message = f"A bundle is made in a clone, and {ROOT} is none."
@@ -41,7 +40,7 @@ def write_bundle(target: Path, cache: Path) -> str:
             tempfile.TemporaryDirectory(dir=target.parent) as wheels,
             tarfile.open(fresh, "a:") as archive,
         ):
-            for one in (*_wheels(Path(wheels)), *_artifacts(cache)):
+            for one in (*_wheels(Path(wheels)), *_artifacts(cache, encoder)):
                 archive.add(one, f"{target.stem}/{BUNDLED.name}/{one.name}")
         with fresh.open("rb") as handle:
             digest = hashlib.file_digest(handle, "sha256").hexdigest()
@@ -70,13 +69,13 @@ def _wheels(folder: Path) -> list[Path]:
     return sorted(folder.iterdir())
 
 
-def _artifacts(cache: Path) -> list[Path]:
+def _artifacts(cache: Path, encoder: Artifact) -> list[Path]:
     """Return the files of the servers and of the encoder, fetched now if need be."""
     models = cache / "models"
     models.mkdir(parents=True, exist_ok=True)
     servers = (fetch.OPENSEARCH, *fetch.LOCALES)
     files = [fetch.obtain(one, cache, _untold) for one in servers]
-    return [*files, fetch.obtain(BGE_SMALL, models, _untold)]
+    return [*files, fetch.obtain(encoder, models, _untold)]
 
 
 def _untold(*_: object) -> None:

@@ -11,6 +11,7 @@ import pytest
 
 from local import bundle, service_user
 from local.place import ServerError
+from shared.embedding.models import bge_small
 from tests.support.fixtures.servers import Reap
 from tests.support.machine import BIN, machine
 
@@ -67,11 +68,11 @@ def test_a_bundle_is_whole_or_not_there(tmp_path: Path, monkeypatch) -> None:
     )
     monkeypatch.setattr(bundle, "_LOCKS", (str(tmp_path / "requirements-uv.txt"),))
     with pytest.raises(ServerError, match=r"pip .* failed"):
-        bundle.write_bundle(target, tmp_path / "cache")
+        bundle.write_bundle(target, tmp_path / "cache", bge_small.ARTIFACT)
     assert [one.name for one in tmp_path.iterdir()] == ["requirements-uv.txt"]
     monkeypatch.setattr(bundle, "ROOT", tmp_path)
     with pytest.raises(ServerError, match="is made in a clone"):
-        bundle.write_bundle(target, tmp_path / "cache")
+        bundle.write_bundle(target, tmp_path / "cache", bge_small.ARTIFACT)
     target.write_text("of last week")
     done = subprocess.run(
         [str(BIN / "logchord"), "bundle", str(target)],

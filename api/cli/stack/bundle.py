@@ -11,6 +11,7 @@ from api.cli import output
 from api.cli.output import CommandError, UsageError
 from local.bundle import write_bundle
 from local.place import ServerError
+from shared.embedding.models import bge_small
 from shared.settings.settings import Settings
 
 
@@ -30,7 +31,7 @@ def bundle(*, file: Path) -> None:
     settings = Settings.load(os.environ, with_stack=False)
     out.say("Gathering packages, servers and the encoder: some hundred MB.")
     try:
-        sha256 = write_bundle(target, settings.cache)
+        sha256 = write_bundle(target, settings.cache, bge_small.ARTIFACT)
     except ServerError as exc:
         raise CommandError(str(exc)) from exc
     told = {"file": str(target), "bytes": target.stat().st_size, "sha256": sha256}
