@@ -62,6 +62,9 @@ COMMANDS = {
     "reembed": CommandEntry("commands.reembed", "Embed every entry for another model."),
     "purge": CommandEntry("commands.purge", "Remove an entry without a trace."),
     "keys": CommandEntry("commands.keys", "Create, list and revoke API keys."),
+    "eval": CommandEntry(
+        "search.evaluate", "Ask judged questions; say how well it finds.", "evaluate"
+    ),
     "bundle": CommandEntry(
         "stack.bundle", "Write an archive that installs without a network."
     ),

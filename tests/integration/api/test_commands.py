@@ -1,6 +1,7 @@
 """`logchord push`, `search`, `keys` and `migrate`, as a terminal runs them."""
 
 import json
+import math
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -302,6 +303,52 @@ def test_search_shows_results_branches_and_how_fresh_they_are(
     assert document["results"][0]["external_id"] == "OPS-77"
     assert narrowed.stdout.startswith("Nothing was found among 0 entries.")
     assert "api/OPS-77" in either.stdout
+
+
+def test_eval_weighs_how_well_judged_questions_are_answered(
+    running, tenant, client, tmp_path
+):
+    entries = {
+        "1": "RF cavity 2 tripped on arc.",
+        "2": "The chiller of hall 3 leaks glycol.",
+        "3": "Door of the hutch left open.",
+    }
+    for number, text in entries.items():
+        body = {"external_id": number, "text": text}
+        client.post("/v1/entries", json=body, params={"wait_for": "index"})
+    run = runner(running, tmp_path, running.key(tenant=tenant))
+    questions = tmp_path / "questions.jsonl"
+    asked: list[dict[str, object]] = [
+        {"query": "cavity arc", "relevant": ["api/1"]},
+        {"query": "glycol", "relevant": {"2": 2, "3": 1}},
+        {"query": "nobody wrote of zebras", "relevant": ["api/3"]},
+    ]
+    questions.write_text("\n".join(map(json.dumps, asked)))
+    keyword = ("eval", str(questions), "--mode", "keyword")
+    told = json.loads(run(*keyword, "--json").stdout)
+    by_query = {one["query"]: one for one in told["each"]}
+    assert by_query["cavity arc"]["ndcg"] == 1
+    half = 2 / (2 + 1 / math.log2(3))
+    assert by_query["glycol"]["ndcg"] == pytest.approx(half)
+    assert by_query["glycol"]["recall"] == 0.5
+    assert told["each"][0]["query"] == "nobody wrote of zebras"
+    assert told["mean"] == {
+        "hit": 0.6667,
+        "precision": 0.0667,
+        "recall": 0.5,
+        "mrr": 0.6667,
+        "ndcg": round((1 + half) / 3, 4),
+        "stable": 1,
+    }
+    assert run(*keyword, "--gate", "0.5").returncode == 0
+    failed = run(*keyword, "--gate", "0.9", "--each")
+    assert failed.returncode == 1
+    assert "nDCG is less than 0.9" in failed.stderr
+    assert failed.stdout.splitlines()[0] == "0.000  hit 0  nobody wrote of zebras"
+    questions.write_text('{"query": "x"}')
+    wrong = run("eval", str(questions))
+    assert wrong.returncode == 2
+    assert "Line 1 is no judged question" in wrong.stderr
 
 
 def test_search_says_why_waits_or_not_and_takes_a_minus_for_not(

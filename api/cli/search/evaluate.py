@@ -1,0 +1,176 @@
+"""`logchord eval`: how well judged questions of one's own are answered by hits."""
+
+import json
+import math
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+import click
+import httpx2
+import tenacity
+
+from api.cli import api_client, output
+from api.cli.output import UsageError
+
+_QUERY = "/v1/search/query"
+# By any of these an entry may be judged.
+_NAMES = ("entry_id", "source_uri", "permalink")
+_PAUSE_SECONDS, _PATIENCE_SECONDS = 2.0, 120.0
+
+
+@dataclass(frozen=True)
+class JudgedQuestion:
+    """A question, and the entries that answer it, each with its grade."""
+
+    query: str
+    grades: Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class Worth:
+    """The worth of the first hits of a question, by what judges call relevant."""
+
+    hit: float
+    precision: float
+    recall: float
+    mrr: float
+    ndcg: float
+    # Asked a second time, the same hits came in the same order.
+    stable: float
+
+
+@click.command("eval")
+@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option("--mode", default="auto", help="auto, keyword, semantic, hybrid.")
+@click.option(
+    "--limit", type=click.IntRange(1, 100), default=10, help="The first hits."
+)
+@click.option("--gate", type=float, metavar="NDCG", help="Exit 1 if nDCG is less.")
+@click.option("--each", is_flag=True, help="Also each question, the worst first.")
+def evaluate(
+    *, file: Path, mode: str, limit: int, gate: float | None, each: bool
+) -> int:
+    """Ask judged questions, and say how well their entries are found.
+
+    FILE has a JSON object a line: {"query": "...", "relevant": ["ops/4711"]}. An entry
+    is named by its id, address, SOURCE/ID or number; {"ops/4711": 2} says a grade.
+    """
+    out = output.current()
+    questions = _read(file)
+    with api_client.open_client(out) as client:
+        worths = {
+            one.query: _judge(client, one, {"mode": mode, "limit": limit})
+            for one in questions
+        }
+    mean = {
+        name: round(fmean(getattr(one, name) for one in worths.values()), 4)
+        for name in Worth.__dataclass_fields__
+    }
+    passed = gate is None or mean["ndcg"] >= gate
+    told = {"questions": len(worths), "mode": mode, "limit": limit, "mean": mean}
+    asked = [{"query": query, **asdict(one)} for query, one in _worst_first(worths)]
+    if not out.prints_json({**told, "passed": passed, "each": asked}):
+        for query, one in _worst_first(worths) if each else ():
+            out.data(f"{one.ndcg:.3f}  hit {one.hit:.0f}  {query}")
+        out.data(
+            f"{len(worths)} questions, the first {limit} hits, {mode}:"
+            f" nDCG {mean['ndcg']:.3f} · hit {mean['hit']:.3f} · MRR {mean['mrr']:.3f}"
+            f" · recall {mean['recall']:.3f} · precision {mean['precision']:.3f}"
+            f" · stable {mean['stable']:.3f}"
+        )
+        if not passed:
+            out.complain(f"nDCG is less than {gate}.")
+    return output.DONE if passed else output.FAILED
+
+
+def _worst_first(worths: Mapping[str, Worth]) -> list[tuple[str, Worth]]:
+    return sorted(worths.items(), key=lambda one: (one[1].ndcg, one[0]))
+
+
+def _read(file: Path) -> list[JudgedQuestion]:
+    lines = file.read_text(encoding="utf-8").splitlines()
+    found = [
+        _question(number, line) for number, line in enumerate(lines, 1) if line.strip()
+    ]
+    if not found:
+        message = f"{file} holds no question."
+        raise UsageError(message)
+    return found
+
+
+def _question(number: int, line: str) -> JudgedQuestion:
+    try:
+        match json.loads(line):
+            case {"query": str() as query, "relevant": dict() as grades} if grades:
+                graded = {name: float(grade) for name, grade in grades.items()}
+                return JudgedQuestion(query, graded)
+            case {"query": str() as query, "relevant": [str(), *_] as names}:
+                return JudgedQuestion(query, dict.fromkeys(map(str, names), 1.0))
+    except (TypeError, ValueError):
+        pass
+    message = (
+        f"Line {number} is no judged question: write it as"
+        ' {"query": "...", "relevant": ["SOURCE/ID"]}.'
+    )
+    raise UsageError(message)
+
+
+def _judge(
+    client: httpx2.Client, question: JudgedQuestion, how: Mapping[str, Any]
+) -> Worth:
+    first, second = (_ask(client, question.query, how) for _ in range(2))
+    gains = [_take_grade(hit, question.grades) for hit in first["results"]]
+    return weigh(
+        gains,
+        question.grades.values(),
+        how["limit"],
+        stable=first["stability_hash"] == second["stability_hash"],
+    )
+
+
+# Whoever asks hundreds of questions meets the rate limit of a key, and waits for it.
+@tenacity.retry(
+    retry=tenacity.retry_if_exception(
+        lambda exc: getattr(exc, "exit_code", None) == output.TRY_AGAIN
+    ),
+    wait=tenacity.wait_fixed(_PAUSE_SECONDS),
+    stop=tenacity.stop_after_delay(_PATIENCE_SECONDS),
+    reraise=True,
+)
+def _ask(client: httpx2.Client, query: str, how: Mapping[str, Any]) -> dict[str, Any]:
+    # The names of each hit are enough, without an answer.
+    fields = ["source", "external_id", *_NAMES]
+    body = {"query": query, **how, "synthesize": False, "fields": fields}
+    answer: dict[str, Any] = api_client.call(client, "POST", _QUERY, json=body)
+    return answer
+
+
+def _take_grade(hit: Mapping[str, Any], grades: Mapping[str, float]) -> float:
+    names = {str(hit.get(name)) for name in _NAMES}
+    number = hit["external_id"]
+    names |= {number, f"{hit['source']}/{number}"}
+    return max((grades[one] for one in names & grades.keys()), default=0.0)
+
+
+def weigh(
+    gains: Sequence[float], judged: Collection[float], limit: int, *, stable: bool
+) -> Worth:
+    """Weigh the grades of hits in their order, as `trec_eval` does."""
+    relevant = [place for place, gain in enumerate(gains, 1) if gain > 0]
+    ideal = _discount(sorted(judged, reverse=True)[:limit])
+    wanted = sum(grade > 0 for grade in judged)
+    return Worth(
+        hit=float(bool(relevant)),
+        precision=len(relevant) / limit,
+        recall=len(relevant) / wanted if wanted else 0.0,
+        mrr=1 / relevant[0] if relevant else 0.0,
+        ndcg=_discount(gains) / ideal if ideal else 0.0,
+        stable=float(stable),
+    )
+
+
+def _discount(gains: Sequence[float]) -> float:
+    return sum(gain / math.log2(place + 1) for place, gain in enumerate(gains, 1))

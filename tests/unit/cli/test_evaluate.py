@@ -1,0 +1,29 @@
+"""Hits are weighed as `trec_eval` weighs them."""
+
+import pytest
+import pytrec_eval
+from hypothesis import given
+from hypothesis import strategies as st
+
+from api.cli.search.evaluate import weigh
+
+GRADES = st.dictionaries(
+    st.sampled_from("abcdefghijklmno"), st.integers(0, 3), min_size=1
+).filter(lambda grades: any(grades.values()))
+
+
+@given(grades=GRADES, order=st.permutations("abcdefghijklmnopqrst"))
+def test_hits_are_weighed_as_trec_eval_does(grades, order):
+    first = order[:10]
+    measures = {"P.10", "recall.10", "recip_rank", "ndcg_cut.10", "success.10"}
+    evaluator = pytrec_eval.RelevanceEvaluator({"q": grades}, measures)
+    scored = {name: float(-place) for place, name in enumerate(first)}
+    wanted = evaluator.evaluate({"q": scored})["q"]
+    found = weigh(
+        [grades.get(one, 0) for one in first], grades.values(), 10, stable=True
+    )
+    assert found.precision == pytest.approx(wanted["P_10"])
+    assert found.recall == pytest.approx(wanted["recall_10"])
+    assert found.mrr == pytest.approx(wanted["recip_rank"])
+    assert found.ndcg == pytest.approx(wanted["ndcg_cut_10"])
+    assert found.hit == wanted["success_10"]
