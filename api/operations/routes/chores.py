@@ -1,9 +1,9 @@
 """Chores of the installation: asked for, looked at and stopped; searches go on."""
 
-from typing import Any
+from typing import Annotated, Any
 from uuid import UUID
 
-from fastapi import Response
+from fastapi import Body, Response
 
 from api.context import Caller, Ctx
 from api.operations.schemas.chores import (
@@ -61,7 +61,11 @@ def cancel_maintenance(maintenance_id: UUID, caller: Caller, ctx: Ctx) -> Respon
 
 @router.post("/search/index/rebuild")
 @described("Make the search index anew", QueuedOut, 409, status_code=202)
-def rebuild_index(body: RebuildIn, caller: Caller, ctx: Ctx) -> Response:
+def rebuild_index(
+    body: Annotated[RebuildIn, Body(default_factory=RebuildIn)],
+    caller: Caller,
+    ctx: Ctx,
+) -> Response:
     """Searches go on in the old index until the new one equals Postgres."""
     with connection(ctx.pool) as conn:
         maintenance_id = rebuild.ask(conn, full=body.full)
@@ -76,7 +80,11 @@ def rebuild_index(body: RebuildIn, caller: Caller, ctx: Ctx) -> Response:
     409,
     status_code=202,
 )
-def rebuild_knowledge(_: KnowledgeIn, caller: Caller, ctx: Ctx) -> Response:
+def rebuild_knowledge(
+    _: Annotated[KnowledgeIn, Body(default_factory=KnowledgeIn)],
+    caller: Caller,
+    ctx: Ctx,
+) -> Response:
     """A rebuild of the search index that is asked for meanwhile waits for it."""
     with connection(ctx.pool) as conn:
         maintenance_id = derived_data.ask(conn)

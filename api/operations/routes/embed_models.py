@@ -1,6 +1,8 @@
 """Embedding models: which there are, filling another one, and switching to it."""
 
-from fastapi import Response
+from typing import Annotated
+
+from fastapi import Body, Response
 
 from api.caller_info import CallerInfo
 from api.context import ApiContext, Caller, Ctx
@@ -21,6 +23,8 @@ from shared.postgres.pool import connection
 
 router = strict_router("/v1/embed-models", "operations", needs_installation)
 
+_Asked = Annotated[ReembedIn, Body(default_factory=ReembedIn)]
+
 
 @router.get("")
 @described("List the embedding models", EmbedModelsOut)
@@ -40,7 +44,7 @@ def get_embed_models(ctx: Ctx) -> Response:
     also={200: {"model": PlannedOut}},
     status_code=202,
 )
-def reembed_model(model: str, body: ReembedIn, caller: Caller, ctx: Ctx) -> Response:
+def reembed_model(model: str, body: _Asked, caller: Caller, ctx: Ctx) -> Response:
     """Behind everything live; searches stay with the model that is live."""
     return _ask(ctx, caller, model, body, activate=False)
 
@@ -53,7 +57,7 @@ def reembed_model(model: str, body: ReembedIn, caller: Caller, ctx: Ctx) -> Resp
     also={200: {"model": PlannedOut}},
     status_code=202,
 )
-def activate_model(model: str, body: ReembedIn, caller: Caller, ctx: Ctx) -> Response:
+def activate_model(model: str, body: _Asked, caller: Caller, ctx: Ctx) -> Response:
     """Once it has a vector of everything; what it lacks is embedded first."""
     return _ask(ctx, caller, model, body, activate=True)
 

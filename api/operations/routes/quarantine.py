@@ -4,7 +4,7 @@ import json
 from typing import Annotated, Any
 from uuid import UUID
 
-from fastapi import Query, Response
+from fastapi import Body, Query, Response
 
 from api.caller_info import CallerInfo
 from api.context import ApiContext, Caller, Ctx, needs
@@ -74,7 +74,10 @@ def get_quarantine(quarantine_id: UUID, caller: Caller, ctx: Ctx) -> Response:
 @router.post("/retry")
 @described("Make many due again", ReleasedOut, 409, status_code=202)
 def retry_many(
-    body: RetryIn, caller: Caller, ctx: Ctx, idempotency_key: IdempotencyKey = None
+    body: Annotated[RetryIn, Body(default_factory=RetryIn)],
+    caller: Caller,
+    ctx: Ctx,
+    idempotency_key: IdempotencyKey = None,
 ) -> Response:
     """As bulk work, in short commits; a stage that its budget paused goes on.
 

@@ -1,10 +1,10 @@
 """Saved searches: one's own, and no other's; tried on history, and what they told."""
 
 import time
-from typing import Any
+from typing import Annotated, Any
 from uuid import UUID
 
-from fastapi import Response
+from fastapi import Body, Response
 
 from api.context import ApiContext, Caller, Ctx, needs
 from api.search.schemas.saved_searches import (
@@ -109,7 +109,10 @@ def delete_saved_search(saved_id: UUID, caller: Caller, ctx: Ctx) -> Response:
 @router.post("/{saved_id}/preview")
 @described("Try a saved search on history", PreviewOut, 404, 504)
 def post_preview(
-    saved_id: UUID, caller: Caller, ctx: Ctx, body: PreviewIn | None = None
+    saved_id: UUID,
+    caller: Caller,
+    ctx: Ctx,
+    body: Annotated[PreviewIn, Body(default_factory=PreviewIn)],
 ) -> Response:
     """How many alerts there would have been of the last days; nothing is sent."""
     with connection(ctx.pool) as conn:
@@ -121,7 +124,7 @@ def post_preview(
         ctx.searches.context,
         plans,
         saved.vector,
-        days=(body or PreviewIn()).days,
+        days=body.days,
         by_thread=saved.rule.one_per_thread,
     )
     return as_json(preview_out(found))

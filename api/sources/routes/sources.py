@@ -6,7 +6,7 @@ import time
 from dataclasses import replace
 from typing import Annotated, Any
 
-from fastapi import Header, Query, Request, Response
+from fastapi import Body, Header, Query, Request, Response
 
 from api.context import ApiContext, Caller, Ctx
 from api.server.json_response import as_json
@@ -102,7 +102,12 @@ async def check_source(source: str, caller: Caller, ctx: Ctx) -> Response:
 
 @router.post("/{source}/trigger")
 @described("Run a source now", Triggered, 404, 409, scope="admin", status_code=202)
-def trigger_source(source: str, asked: TriggerIn, caller: Caller, ctx: Ctx) -> Response:
+def trigger_source(
+    source: str,
+    asked: Annotated[TriggerIn, Body(default_factory=TriggerIn)],
+    caller: Caller,
+    ctx: Ctx,
+) -> Response:
     """Queue one run: what is new, a comparison, the history, or a new reading."""
     wanted = run_records.RunRequest(
         asked.start, asked.end, asked.limit, asked.dry_run, asked.confirm_prune

@@ -433,3 +433,19 @@ def test_health_tells_what_is_away_within_its_budget(lonely):
     assert min(seconds) < 2, seconds
     assert max(seconds) < 8, seconds
     assert httpx2.get(f"{lonely.url}/health/live").status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("path", "status"),
+    [
+        ("/v1/sources/nowhere/trigger", 404),
+        ("/v1/embed-models/nowhere/reembed", 422),
+        ("/v1/embed-models/nowhere/activate", 422),
+        ("/v1/quarantine/retry", 202),
+    ],
+)
+def test_who_asks_for_nothing_special_needs_no_body(api, path, status):
+    admin = {"Authorization": f"Bearer {api.key(tenant='*', scopes=['admin'])}"}
+    with httpx2.Client(base_url=api.url, headers=admin) as client:
+        assert client.post(path).status_code == status
+        assert client.post(path, json={}).status_code == status
