@@ -34,9 +34,14 @@ def order_hits(branches: Sequence[Outcome], facts: Facts, plan: Plan) -> Order:
     # no answer.
     runs = [fold.group_runs(order.items) for order in orders]
     tops = [[*chain.from_iterable(one[: plan.limit])] for one in runs]
-    merged = _by_score(merge(tops, plan.sub_queries), facts, plan)
-    kept, rejected = _validated(merged, facts, plan)
     least = least_score(plan, by_model=bool(facts.logits) and not plan.ordering.late)
+    exact = {hit.entry_id for one in branches if one.exact for hit in one.hits}
+    merged = [
+        # As in a single question, a hit with the exact name is never cut.
+        _raised(one, least or 0.0) if one.entry_id in exact else one
+        for one in _by_score(merge(tops, plan.sub_queries), facts, plan)
+    ]
+    kept, rejected = _validated(merged, facts, plan)
     kept, left_out, suppressed = cut(kept, plan, least)
     share = plan.ordering.source_share
     window = fold.arranged(kept, len(kept), plan.limit, share)
@@ -161,6 +166,10 @@ def _shown(item: Ranked, score: float, plan: Plan) -> Ranked:
     named = item.confidence == "high"
     trusted = calibration.confidence(shown, plan.ordering, exact=named)
     return replace(item, relevance_score=shown, confidence=trusted)
+
+
+def _raised(item: Ranked, least: float) -> Ranked:
+    return replace(item, relevance_score=max(item.relevance_score, least))
 
 
 def _validated(

@@ -120,3 +120,20 @@ def test_no_hit_that_a_model_has_not_read_scores_above_one_before_it() -> None:
     assert scores == sorted(scores, reverse=True)
     # Nor does the least score that a model must give let it through alone.
     assert [one.entry_id for one in order_hits(found, facts, plan).items] == ["a"]
+
+
+@pytest.mark.requirement("S1-35")
+def test_a_hit_with_the_exact_name_is_never_below_the_least_score() -> None:
+    asked = SearchQuery("BPM-112 trip and vacuum leak", mode="agentic", validate=False)
+    plan = make_plan(asked, SCOPE, PlanLimits())
+    found = [
+        Outcome("os_bm25", "ok", "bm25", hits=(candidate("other", 9),)),
+        Outcome(
+            "os_bm25", "ok", "bm25", hits=(candidate("named", 0.1),), part=1, exact=True
+        ),
+    ]
+    ordering = replace(
+        plan.ordering, min_relevance_score=0.99, saturation={"bm25": 10.0}
+    )
+    items = order_hits(found, Facts(), replace(plan, ordering=ordering)).items
+    assert [(one.entry_id, one.relevance_score) for one in items] == [("named", 0.99)]
