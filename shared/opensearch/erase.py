@@ -11,15 +11,18 @@ _TIMEOUT_SECONDS = 10
 _NOT_FOUND, _CONFLICT = 404, 409
 
 
-def erase(client: OpenSearch, base: str, entry_id: UUID, version: int) -> None:
-    """Delete a document for good; a write still on its way has a lower version.
+def erase(client: OpenSearch, base: str, entry_id: UUID, version: int) -> int:
+    """Delete a document for good, and return from how many indices it went.
 
-    Once segments are merged nothing of it is left in the index's files either.
+    A write still on its way has a lower version. Once segments are merged nothing of it
+    is left in the index's files either.
     """
+    removed = 0
     with translate_engine_errors():
         for index in _indices(client, base):
-            remove(client, index, entry_id, version)
+            removed += remove(client, index, entry_id, version)
             refresh(client, index, _TIMEOUT_SECONDS)
+    return removed
 
 
 def remove(
@@ -30,14 +33,16 @@ def remove(
     *,
     version_type: str = "external",
     unless_newer: bool = False,
-) -> None:
+) -> bool:
     """Delete a document of one index; of a newer version it stays, or that is told.
+
+    True: there was one.
 
     `external` asks for a version above its own, `external_gte` for its own or above; a
     write up to that version, still on its way, is refused from then on.
     """
     with translate_engine_errors():
-        client.delete(
+        answer = client.delete(
             index=index,
             id=str(entry_id),
             params={
@@ -47,6 +52,7 @@ def remove(
             },
             ignore=[_NOT_FOUND, *([_CONFLICT] if unless_newer else [])],
         )
+    return bool(answer.get("result") == "deleted")
 
 
 def count(client: OpenSearch, base: str, entry_id: UUID) -> int:

@@ -58,11 +58,16 @@ def purge(*, ref: str, tenant: str, yes: bool) -> None:
         name = f"{meant.source}/{meant.external_id}"
         if not yes:
             click.confirm(f"Remove {name} for good?", abort=True, err=True)
-        done = _purge(pool, client, settings, tenant, meant)
+        done, documents_removed = _purge(pool, client, settings, tenant, meant)
         words = _forget_words(pool, tenant, done)
         removed = _remove_files(pool, settings, done)
         left = _left(pool, client, settings, tenant, meant, done)
-    found = {**done.counts, "files": removed, "vocabulary": words}
+    found = {
+        **done.counts,
+        "files": removed,
+        "index": documents_removed,
+        "vocabulary": words,
+    }
     if not out.prints_json({"purged": name, "removed": found, "left": left}):
         _tell(out, name, found, left)
     if any(left.values()):
@@ -89,18 +94,21 @@ def _meant(pool: Pool, tenant: str, ref: str) -> Ref:
 
 def _purge(
     pool: Pool, client: OpenSearch | None, settings: Settings, tenant: str, meant: Ref
-) -> Purged:
+) -> tuple[Purged, int]:
+    """Remove the entry; also return how many documents the index had of it."""
+    removed = 0
     with connection(pool) as conn:
         done = purging.purge(conn, tenant, meant.source, meant.external_id)
         # Within the transaction: without the index nothing is purged, and the key by
         # which the document is found is not lost.
         if client is not None and done.entry_id is not None:
             version = documents.version_of(done.epoch, done.version)
-            erase.erase(client, settings.opensearch_index, done.entry_id, version)
+            index = settings.opensearch_index
+            removed = erase.erase(client, index, done.entry_id, version)
         if done.jobs and settings.broker_url is not None:
             # What is told of a job quotes entries, and is kept by the job's id.
             jobs.erase_jobs(redis_clients.jobs_redis(settings), done.jobs)
-    return done
+    return done, removed
 
 
 def _forget_words(pool: Pool, tenant: str, done: Purged) -> int:

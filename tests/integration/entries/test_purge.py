@@ -278,6 +278,7 @@ def test_the_command_removes_document_and_file_too_and_prints_the_proof(
     assert {"index", "files", "revision", "raw_payload"} <= set(proof["left"])
     assert not store.has(CONTENT, len(BYTES))
     assert proof["removed"]["vocabulary"] > 0
+    assert proof["removed"]["index"] == 1
     learnt = "SELECT surface FROM lexeme UNION ALL SELECT ident FROM ident"
     assert conn.execute(learnt).fetchall() == []
     # A worker that read the entry before writes its document too late.
