@@ -2,14 +2,20 @@
 
 import functools
 from dataclasses import replace
-from itertools import count
 from uuid import UUID
 
 from shared.embedding.switch import second_model
 from shared.errors import LogchordError, MessageRejectedError
 from shared.log import get_logger
 from shared.messaging import task_names
-from shared.search.jobs import close_job, outcome, progress, stored_outcomes
+from shared.messaging.broker_errors import translate_broker_errors
+from shared.search.jobs import (
+    close_job,
+    outcome,
+    progress,
+    redis_keys,
+    stored_outcomes,
+)
 from shared.search.jobs import job as jobs
 from shared.search.jobs.job import Job
 from shared.search.jobs.outcome import Outcome
@@ -29,9 +35,9 @@ from workers.tasks import agent, answer
 
 log = get_logger()
 
-# So many questions of a process that the encoder does not speak begin the second one:
-# a single one may be a guest's, and it reads every entry.
-UNSPOKEN_QUESTIONS = 3
+# So many questions that the encoder does not speak, each within a week of the last one,
+# begin the second one: a single one may be a guest's, and it reads every entry.
+UNSPOKEN_QUESTIONS, UNSPOKEN_SECONDS = 3, 7 * 86_400
 
 # The branches of a search come together: its plan is read once.
 _plan = functools.lru_cache(maxsize=16)(Plan.from_json)
@@ -85,11 +91,14 @@ def run_branch(ctx: Context, job_id: UUID, branch_no: int) -> None:
 
 def _note_unspoken_question(ctx: Context) -> None:
     """Begin the second model once enough questions were in no language of the first."""
-    numbers = ctx.kept("unspoken_questions", lambda: count(1))
-    if next(numbers) % UNSPOKEN_QUESTIONS:
-        return
+    pipe = ctx.redis.pipeline(transaction=False)
+    pipe.incr(redis_keys.UNSPOKEN)
+    pipe.expire(redis_keys.UNSPOKEN, UNSPOKEN_SECONDS)
     try:
-        second_model.begin_if_needed(ctx.pool, ctx.settings, is_asked=True)
+        with translate_broker_errors():
+            number, _ = pipe.execute()
+        if number >= UNSPOKEN_QUESTIONS:
+            second_model.begin_if_needed(ctx.pool, ctx.settings, is_asked=True)
     except LogchordError as exc:
         # The search has been answered; the next questions try again.
         log.warning("second_model_not_begun", code=exc.error_code)

@@ -6,6 +6,8 @@ from uuid import UUID
 
 # Long enough for whoever comes late to find out that it is late.
 AFTER_DEADLINE_SECONDS = 120
+# How many questions were in a language that the encoder does not speak.
+UNSPOKEN = "unspoken_questions"
 
 
 def job(job_id: UUID) -> str:
