@@ -41,6 +41,7 @@ COMMANDS = {
         "commands.show", "Show what an entry answers, and what answers it."
     ),
     "similar": CommandEntry("commands.similar", "Show what is like an entry."),
+    "digest": CommandEntry("commands.digest", "Show what a shift must know."),
     "jobs": CommandEntry("commands.jobs", "See, watch and end your searches."),
     "why-not": CommandEntry(
         "search.why_not", "Say why a search did not return an entry.", "why_not"

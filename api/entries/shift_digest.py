@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from api.entries.entry_bodies import bodies, make_readable
-from shared.cards import incident
+from shared.cards import earlier_incidents, incident
+from shared.cards.earlier_incidents import IncidentPlace, load_earlier_incidents
 from shared.entries.reading import read_entries
 from shared.entries.reading.read_entries import ListingFilter
 from shared.search.query.filters import filters, time_range
@@ -22,10 +23,12 @@ if TYPE_CHECKING:
 
     from api.context import ApiContext
     from shared.access.scope import Scope
+    from shared.text.facility.incident_words import State
 
 # More than is read at the change of a shift.
 MOST_ENTRIES = 200
-_MOST_INCIDENTS, _MOST_DEVICES = 30, 20
+# What is carried over is read in a minute, too.
+_MOST_CARRIED, _MOST_DEVICES = 30, 20
 _LOCKS = re.compile(
     r"\bLOTO\b|\block(?:ed|s)?[- ]?out\b|\btag(?:ged)?[- ]?out\b", re.IGNORECASE
 )
@@ -38,7 +41,10 @@ _OF_ENTRY = (
 def build_digest(
     ctx: ApiContext, conn: Connection, scope: Scope, since: datetime, until: datetime
 ) -> dict[str, Any]:
-    """Return the entries of a time in sections, each with where it is from."""
+    """Build the sections of a digest: entries of a time, and what is open from before.
+
+    It is made of entries and times alone: asked twice of the same, it is the same.
+    """
     narrowed = filters.parse(
         {time_range.FROM: since.isoformat(), time_range.TO: until.isoformat()},
         max_values=ctx.settings.max_filter_values,
@@ -47,14 +53,24 @@ def build_digest(
     wanted = ListingFilter(narrowed=narrowed)
     found = read_entries.list_entries(conn, scope, wanted, limit=MOST_ENTRIES + 1)
     entries = found[:MOST_ENTRIES]
-    shown = make_readable(conn, scope, bodies(ctx, conn, scope, entries))
-    incidents = [one for one in entries if one.kind == "incident"]
-    named = [(one.source, one.thread_id, one.entry_id) for one in incidents]
-    states = load_states(ctx, conn, scope, named)
+    ours = [
+        IncidentPlace(one.entry_id, one.source, one.thread_id)
+        for one in entries
+        if one.kind == "incident"
+    ]
+    told = {one.thread for one in ours}
+    earliest = until - timedelta(days=earlier_incidents.INCIDENT_DAYS)
+    earlier = [
+        one
+        for one in load_earlier_incidents(conn, scope, earliest, since)
+        if one.thread not in told
+    ]
+    states = load_states(ctx, conn, scope, [*ours, *earlier], (until, since))
     names = ("handover", "open", "resolved", "locks", "devices", "new")
     sections: dict[str, list[dict[str, Any]]] = {name: [] for name in names}
+    shown = make_readable(conn, scope, bodies(ctx, conn, scope, entries))
     for entry, body in zip(entries, shown, strict=True):
-        state = states.get(entry.entry_id)
+        state = states[entry.entry_id][0] if entry.kind == "incident" else None
         item = _item(body, state)
         if entry.kind == "shift_summary":
             sections["handover"].append(item)
@@ -66,12 +82,17 @@ def build_digest(
             sections["locks"].append(item)
         else:
             sections["new"].append(item)
+    carried = [one for one in earlier if set(states[one.entry_id]) != {"resolved"}]
+    for body in _load_bodies(ctx, conn, scope, carried[:_MOST_CARRIED]):
+        state, before = states[UUID(body["entry_id"])]
+        item = _item(body, state, is_new="resolved" in {state, before})
+        sections["resolved" if state == "resolved" else "open"].append(item)
     sections["devices"] = _devices(shown)
     return {
         "from": timestamp(since),
         "to": timestamp(until),
         "sections": sections,
-        "complete": len(found) <= MOST_ENTRIES,
+        "complete": len(found) <= MOST_ENTRIES and len(carried) <= _MOST_CARRIED,
     }
 
 
@@ -79,34 +100,42 @@ def load_states(
     ctx: ApiContext,
     conn: Connection,
     scope: Scope,
-    incidents: Sequence[tuple[str, UUID | None, UUID]],
-) -> dict[UUID, str]:
-    """Return how incidents stand, by entry; a thread is read once.
-
-    Each is given by its source, its thread if it is in one, and its entry.
-    """
-    incidents = incidents[:_MOST_INCIDENTS]
-    names = sorted({source for source, _, _ in incidents})
+    incidents: Sequence[IncidentPlace],
+    moments: Sequence[datetime],
+) -> dict[UUID, list[State]]:
+    """Return how incidents stood before each of some moments, by their entry."""
+    names = sorted({one.source for one in incidents})
     sources = source_state.current_settings(conn, ctx.settings.sources, names)
     settings = ctx.settings.model_copy(update={"sources": sources})
 
     def zone_of(source: str) -> str:
         return find_expectations(settings, source, scope.tenant).zone
 
-    states: dict[UUID, str] = {}
-    told: dict[UUID, str] = {}
-    for _, thread_id, entry_id in incidents:
-        thread = thread_id or entry_id
-        if thread not in told:
-            told[thread] = incident.of_thread(
-                *(conn, scope, thread_id, entry_id, zone_of),
-                ctx.searches.facility.incidents,
-            ).state
-        states[entry_id] = told[thread]
-    return states
+    threads = [*dict.fromkeys(one.thread for one in incidents)]
+    own = ctx.searches.facility.incidents
+    stood = incident.load_states(conn, scope, threads, moments, zone_of, own)
+    return {one.entry_id: stood[one.thread] for one in incidents}
 
 
-def _item(body: Mapping[str, Any], state: str | None) -> dict[str, Any]:
+def _load_bodies(
+    ctx: ApiContext, conn: Connection, scope: Scope, incidents: Sequence[IncidentPlace]
+) -> list[dict[str, Any]]:
+    """Return readable bodies of entries from before, the newest first."""
+    ids = [one.entry_id for one in incidents]
+    rows = read_entries.load_entries(conn, scope, ids) if ids else {}
+    entries = sorted(
+        rows.values(), key=lambda one: (one.entry_time, one.entry_id), reverse=True
+    )
+    return make_readable(conn, scope, bodies(ctx, conn, scope, entries))
+
+
+def _item(
+    body: Mapping[str, Any],
+    state: str | None,
+    *,
+    is_new: bool = True,
+    quote: str | None = None,
+) -> dict[str, Any]:
     """Return an entry as a digest cites it: in words of its own, and of a revision."""
     text = " ".join(str(body["summary"] or body["text"]).split())
     excerpt = text[:_EXCERPT_CHARS]
@@ -114,6 +143,8 @@ def _item(body: Mapping[str, Any], state: str | None) -> dict[str, Any]:
         **{name: body[name] for name in _OF_ENTRY},
         "text": excerpt if excerpt == text else f"{excerpt.rsplit(' ', 1)[0]} …",
         "state": state,
+        "is_new": is_new,
+        "quote": quote,
     }
 
 

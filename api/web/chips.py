@@ -16,6 +16,7 @@ from api.entries import shift_times
 from api.entries.shift_digest import load_states
 from api.search.unified_search import require_unified_search
 from shared.access.scope import Scope
+from shared.cards.earlier_incidents import IncidentPlace
 from shared.errors import LogchordError
 from shared.log import get_logger
 from shared.postgres.pool import connection
@@ -126,12 +127,12 @@ def _suggest(
     is_open: set[str] = set()
     if of_shift:
         named = [
-            (one["source"], _uuid(one["thread_id"]), UUID(one["entry_id"]))
+            IncidentPlace(UUID(one["entry_id"]), one["source"], _uuid(one["thread_id"]))
             for one in of_shift
         ]
         with connection(ctx.pool) as conn:
-            states = load_states(ctx, conn, caller.scope, named)
-        is_open = {str(one) for one, state in states.items() if state != "resolved"}
+            states = load_states(ctx, conn, caller.scope, named, (now,))
+        is_open = {str(one) for one, stood in states.items() if stood != ["resolved"]}
     return suggest_questions(entries, is_open, now)
 
 

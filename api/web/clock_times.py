@@ -55,6 +55,11 @@ class ClockTimes:
         return self.span((read_moment(moment) - read_moment(earlier)).total_seconds())
 
     @staticmethod
+    def is_before(moment: str | datetime, other: str | datetime) -> bool:
+        """Tell whether one moment came before another."""
+        return read_moment(moment) < read_moment(other)
+
+    @staticmethod
     def span(seconds: float | timedelta) -> str:
         """Return a duration in words."""
         if isinstance(seconds, timedelta):

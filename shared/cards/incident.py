@@ -22,11 +22,14 @@ from shared.text.reading.incidents import Statement, TimeFrom
 # A longer thread is read by its newest entries, and a longer text by its beginning:
 # in all no more than can be read in a second.
 MAX_ENTRIES, MAX_CHARS, MAX_CHARS_IN_ALL, MAX_STEPS = 300, 4_000, 200_000, 500
+# So many of the newest entries say how threads stand that are read together.
+MAX_ENTRIES_OF_THREADS = 1_000
 
 _REPLY = re.compile(r"(?:\s{0,9}(?:re|aw|fwd?|wg|antw)\s?:){1,99}\s*", re.IGNORECASE)
 
 _READ: LiteralString = """
     SELECT e.id AS entry_id, e.source, e.entry_time, e.event_time, r.title,
+           coalesce(e.thread_id, e.id) AS thread,
            left(coalesce(r.plain, r.text), %(chars)s) AS text,
            char_length(coalesce(r.plain, r.text)) > %(chars)s AS is_cut
       FROM entry e
@@ -39,6 +42,14 @@ _OF_THREAD: LiteralString = (
     _READ + rights.SEEN + " AND e.thread_id = %(thread_id)s" + _NEWEST
 )
 _ALONE: LiteralString = _READ + rights.SEEN + " AND e.id = %(entry_id)s" + _NEWEST
+_OF_THREADS: LiteralString = (
+    _READ
+    + rights.SEEN
+    + """
+       AND (e.thread_id = ANY(%(threads)s)
+            OR (e.id = ANY(%(threads)s) AND e.thread_id IS NULL))"""
+    + _NEWEST
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +63,8 @@ class IncidentEntry:
     title: str
     text: str
     is_cut: bool = False
+    # Its own id, if it stands alone.
+    thread: UUID | None = None
 
 
 class IncidentStep(NamedTuple):
@@ -97,6 +110,36 @@ def of_thread(
     kept = [*_within_bounds(rows)]
     found = build_incident(kept[::-1], zone_of, own)
     return found._replace(is_complete=found.is_complete and len(kept) == len(rows))
+
+
+def load_states(
+    conn: Connection,
+    scope: Scope,
+    threads: Sequence[UUID],
+    moments: Sequence[datetime],
+    zone_of: Callable[[str], str],
+    own: Own = (),
+) -> dict[UUID, list[State]]:
+    """Return how threads stood before each of some moments, read in one statement.
+
+    A thread is called by its id, or by that of the entry that stands alone.
+    """
+    values = {**scope.params, "threads": [*threads], "chars": MAX_CHARS}
+    values["most"] = MAX_ENTRIES_OF_THREADS
+    rows = fetch_all(conn, IncidentEntry, _OF_THREADS, values)
+    of_thread: dict[UUID | None, list[IncidentEntry]] = {}
+    for row in rows:
+        of_thread.setdefault(row.thread, []).append(row)
+    states: dict[UUID, list[State]] = {}
+    for thread in threads:
+        kept = [*_within_bounds(of_thread.get(thread, []))][::-1]
+        stood: dict[int, State] = {}
+        for moment in moments:
+            until = sum(one.entry_time < moment for one in kept)
+            if until not in stood:
+                stood[until] = build_incident(kept[:until], zone_of, own).state
+            states.setdefault(thread, []).append(stood[until])
+    return states
 
 
 def build_incident(

@@ -43,12 +43,18 @@ def render_timeline(thread: Mapping[str, Any], zone: ZoneInfo) -> Iterator[str]:
 
 def later(gap: timedelta) -> str:
     """Return `47 min later`; nothing for less than a minute."""
+    spelled = spell_gap(gap)
+    return f"{spelled} later" if spelled else ""
+
+
+def spell_gap(gap: timedelta) -> str:
+    """Return a time that passed as `47 min`; nothing for less than a minute."""
     if gap < _MINUTE:
         return ""
     if gap < _HOUR:
-        return f"{gap // _MINUTE} min later"
+        return f"{gap // _MINUTE} min"
     if gap < _MOST_HOURS:
         minutes = gap % _HOUR // _MINUTE
         more = f" {minutes} min" if minutes else ""
-        return f"{gap // _HOUR} h{more} later"
-    return f"{gap // _DAY} days later"
+        return f"{gap // _HOUR} h{more}"
+    return f"{gap // _DAY} days"

@@ -66,6 +66,8 @@ class DigestItem(Model):
     entry_time: datetime
     text: str
     state: str | None
+    quote: str | None
+    is_new: bool
 
 
 class DigestSections(Model):
@@ -205,7 +207,7 @@ class RevisionPage(Model):
 
 
 class ShiftDigest(Model):
-    """What was written since a shift began."""
+    """What was written since a shift began, and what stands open from before."""
 
     from_: datetime = Field(alias="from")
     to: datetime

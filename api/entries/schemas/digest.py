@@ -22,6 +22,13 @@ class DigestItem(Body):
     text: str = Field(description="Its summary, or how it begins.")
     state: Literal["open", "monitoring", "resolved", "unknown"] | None
     """Of an incident, as its thread tells; null: it is none."""
+    quote: str | None = Field(
+        description="Its sentence that says so, of a lock and of what is to be done."
+    )
+    is_new: bool = Field(
+        description="False: it stands open from before, and stood in the digest of"
+        " when this time began."
+    )
 
 
 class NamedDevice(BaseModel):
@@ -44,7 +51,7 @@ class DigestSections(BaseModel):
 
 
 class ShiftDigest(BaseModel):
-    """What was written since a shift began."""
+    """What was written since a shift began, and what stands open from before."""
 
     model_config = ConfigDict(populate_by_name=True)
 

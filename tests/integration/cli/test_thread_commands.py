@@ -1,6 +1,7 @@
 """`logchord show`, `thread` and `jobs`, and the routes behind them."""
 
 import json
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 from uuid import UUID, uuid4
@@ -265,3 +266,29 @@ def test_searches_are_listed_shown_and_cancelled(logchord, caller, api) -> None:
     with psycopg.connect(api.database) as conn:
         row = conn.execute("SELECT state FROM job WHERE id = %s", (job_id,)).fetchone()
     assert row == ("failed",)
+
+
+def test_a_digest_is_one_line_an_item_with_its_state_its_age_and_its_revision(
+    logchord: Run, caller: httpx2.Client
+) -> None:
+    before = datetime.now(UTC) - timedelta(days=3, minutes=1)
+    broken = {**TRIP, "kind": "incident", "entry_time": before.isoformat()}
+    empty = logchord("digest")
+    assert caller.post("/v1/entries", json=broken).is_success
+    assert caller.post("/v1/entries", json={"text": "Tour.\nOf ten."}).is_success
+
+    shown, document = logchord("digest"), logchord("digest", "--json")
+
+    assert empty.returncode == shown.returncode == 0, (empty.stderr, shown.stderr)
+    assert "Empty shift" in empty.stdout
+    lines = shown.stdout.splitlines()
+    (item,) = (line for line in lines if line.endswith("  /e/api/OPS-77@1"))
+    assert "  [open, from before, 3 days old]  RF trip  " in item
+    assert "Also written (1)" in lines
+    assert any(" UTC  Tour. Of ten.  /e/api/" in line for line in lines)
+    sections = json.loads(document.stdout)["sections"]
+    assert sections == caller.get("/v1/digest").json()["sections"]
+
+
+def test_a_digest_since_no_time_is_refused_as_usage(logchord: Run) -> None:
+    assert logchord("digest", "--since", "breakfast").returncode == 2
