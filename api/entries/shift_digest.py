@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, NamedTuple
 from uuid import UUID
 
 from api.entries.entry_bodies import bodies, make_readable
-from shared.cards import earlier_incidents, incident
-from shared.cards.earlier_incidents import IncidentPlace, load_earlier_incidents
+from shared.cards import incident, standing_locks
+from shared.cards.listed_incidents import INCIDENT_DAYS, IncidentPlace, load_incidents
+from shared.cards.standing_locks import LOCK_DAYS, find_standing, load_lock_entries
 from shared.entries.reading import read_entries
 from shared.entries.reading.read_entries import ListingFilter
 from shared.search.query.filters import filters, time_range
@@ -23,19 +24,33 @@ if TYPE_CHECKING:
 
     from api.context import ApiContext
     from shared.access.scope import Scope
+    from shared.cards.standing_locks import StandingLock
+    from shared.entries.reading.read_entries import EntryView
     from shared.text.facility.incident_words import State
 
+SECTIONS = ("handover", "open", "resolved", "locks", "devices", "new")
+_KINDS = {"shift_summary": "handover"}
 # More than is read at the change of a shift.
 MOST_ENTRIES = 200
 # What is carried over is read in a minute, too.
 _MOST_CARRIED, _MOST_DEVICES = 30, 20
-_LOCKS = re.compile(
-    r"\bLOTO\b|\block(?:ed|s)?[- ]?out\b|\btag(?:ged)?[- ]?out\b", re.IGNORECASE
-)
+# A lock that is left out may be forgotten.
+_MOST_LOCKS = 100
 _EXCERPT_CHARS = 280
+_TIME = attrgetter("entry_time")
 _OF_ENTRY = (
     *("entry_id", "revision", "permalink", "source", "title", "authors", "entry_time"),
 )
+
+
+class _Told(NamedTuple):
+    """An entry in a section, and why it is there."""
+
+    section: str
+    entry_id: UUID
+    state: State | None
+    quote: str | None = None
+    is_new: bool = True
 
 
 def build_digest(
@@ -43,57 +58,108 @@ def build_digest(
 ) -> dict[str, Any]:
     """Build the sections of a digest: entries of a time, and what is open from before.
 
-    It is made of entries and times alone: asked twice of the same, it is the same.
+    It is made of entries and times alone: asked twice of the same, it is the same. What
+    is not new stood in the digest of when this time began.
     """
+    found = _list_entries(ctx, conn, scope, since, until)
+    entries = found[:MOST_ENTRIES]
+    places, states = _load_incidents(ctx, conn, scope, entries, (until, since))
+    standing, stood, all_read = _load_locks(conn, scope, entries, (until, since))
+    locked = {one.entry_id for one in standing}
+    told: list[_Told] = []
+    for entry in entries:
+        state = states.get(entry.entry_id, [None])[0]
+        section = _KINDS.get(entry.kind) or _section(state)
+        # What tells of a lock that hangs is listed there; others tell more than that.
+        if section != "new" or entry.entry_id not in locked:
+            told.append(_Told(section, entry.entry_id, state))
+    carried = [one for one in places if set(states[one.entry_id]) != {"resolved"}]
+    newest = sorted(carried[:_MOST_CARRIED], key=_TIME, reverse=True)
+    for place in newest:
+        state, before = states[place.entry_id]
+        is_new = place.entry_time >= since or "resolved" in {state, before}
+        told.append(_Told(_section(state), place.entry_id, state, is_new=is_new))
+    for lock in standing[:_MOST_LOCKS]:
+        is_new = lock not in stood
+        told.append(_Told("locks", lock.entry_id, None, lock.quote, is_new=is_new))
+    shown = make_readable(conn, scope, bodies(ctx, conn, scope, entries))
+    known = {UUID(body["entry_id"]): body for body in shown}
+    known |= _load_bodies(ctx, conn, scope, {one.entry_id for one in told} - {*known})
+    sections: dict[str, list[dict[str, Any]]] = {name: [] for name in SECTIONS}
+    for one in told:
+        # An entry that was deleted this moment is told no more.
+        if one.entry_id in known:
+            sections[one.section].append(_item(known[one.entry_id], one))
+    sections["devices"] = _devices(shown)
+    return {
+        "from": timestamp(since),
+        "to": timestamp(until),
+        "sections": sections,
+        "complete": all_read
+        and len(found) <= MOST_ENTRIES
+        and len(carried) <= _MOST_CARRIED
+        and len(standing) <= _MOST_LOCKS,
+    }
+
+
+def _list_entries(
+    ctx: ApiContext, conn: Connection, scope: Scope, since: datetime, until: datetime
+) -> list[EntryView]:
     narrowed = filters.parse(
         {time_range.FROM: since.isoformat(), time_range.TO: until.isoformat()},
         max_values=ctx.settings.max_filter_values,
         clock=ctx.searches.calendar,
     ).params
     wanted = ListingFilter(narrowed=narrowed)
-    found = read_entries.list_entries(conn, scope, wanted, limit=MOST_ENTRIES + 1)
-    entries = found[:MOST_ENTRIES]
+    return read_entries.list_entries(conn, scope, wanted, limit=MOST_ENTRIES + 1)
+
+
+def _section(state: State | None) -> str:
+    if state is None:
+        return "new"
+    return "resolved" if state == "resolved" else "open"
+
+
+def _load_incidents(
+    ctx: ApiContext,
+    conn: Connection,
+    scope: Scope,
+    entries: Sequence[EntryView],
+    moments: tuple[datetime, datetime],
+) -> tuple[list[IncidentPlace], dict[UUID, list[State]]]:
+    """Return the incidents that are not among these entries, and how all of them stood.
+
+    They are of before, or of a time with more entries than these.
+    """
+    until, since = moments
     ours = [
-        IncidentPlace(one.entry_id, one.source, one.thread_id)
+        IncidentPlace(one.entry_id, one.source, one.thread_id, one.entry_time)
         for one in entries
         if one.kind == "incident"
     ]
-    told = {one.thread for one in ours}
-    earliest = until - timedelta(days=earlier_incidents.INCIDENT_DAYS)
-    earlier = [
+    listed = {one.thread for one in ours}
+    earliest = min(since, until - timedelta(days=INCIDENT_DAYS))
+    others = [
         one
-        for one in load_earlier_incidents(conn, scope, earliest, since)
-        if one.thread not in told
+        for one in load_incidents(conn, scope, earliest, until)
+        if one.thread not in listed
     ]
-    states = load_states(ctx, conn, scope, [*ours, *earlier], (until, since))
-    names = ("handover", "open", "resolved", "locks", "devices", "new")
-    sections: dict[str, list[dict[str, Any]]] = {name: [] for name in names}
-    shown = make_readable(conn, scope, bodies(ctx, conn, scope, entries))
-    for entry, body in zip(entries, shown, strict=True):
-        state = states[entry.entry_id][0] if entry.kind == "incident" else None
-        item = _item(body, state)
-        if entry.kind == "shift_summary":
-            sections["handover"].append(item)
-        elif state == "resolved":
-            sections["resolved"].append(item)
-        elif state is not None:
-            sections["open"].append(item)
-        elif _LOCKS.search(f"{entry.title}\n{entry.text}"):
-            sections["locks"].append(item)
-        else:
-            sections["new"].append(item)
-    carried = [one for one in earlier if set(states[one.entry_id]) != {"resolved"}]
-    for body in _load_bodies(ctx, conn, scope, carried[:_MOST_CARRIED]):
-        state, before = states[UUID(body["entry_id"])]
-        item = _item(body, state, is_new="resolved" in {state, before})
-        sections["resolved" if state == "resolved" else "open"].append(item)
-    sections["devices"] = _devices(shown)
-    return {
-        "from": timestamp(since),
-        "to": timestamp(until),
-        "sections": sections,
-        "complete": len(found) <= MOST_ENTRIES and len(carried) <= _MOST_CARRIED,
-    }
+    return others, load_states(ctx, conn, scope, [*ours, *others], moments)
+
+
+def _load_locks(
+    conn: Connection,
+    scope: Scope,
+    entries: Sequence[EntryView],
+    moments: tuple[datetime, datetime],
+) -> tuple[list[StandingLock], list[StandingLock], bool]:
+    """Return the locks that stand, and stood; and whether all entries were read."""
+    until, since = moments
+    earliest = min(since, until - timedelta(days=LOCK_DAYS))
+    ids = [one.entry_id for one in entries]
+    telling = load_lock_entries(conn, scope, earliest, until, ids)
+    standing, stood = find_standing(telling, since)
+    return standing, stood, len(telling) < standing_locks.MOST_READ
 
 
 def load_states(
@@ -118,33 +184,24 @@ def load_states(
 
 
 def _load_bodies(
-    ctx: ApiContext, conn: Connection, scope: Scope, incidents: Sequence[IncidentPlace]
-) -> list[dict[str, Any]]:
-    """Return readable bodies of entries from before, the newest first."""
-    ids = [one.entry_id for one in incidents]
-    rows = read_entries.load_entries(conn, scope, ids) if ids else {}
-    entries = sorted(
-        rows.values(), key=lambda one: (one.entry_time, one.entry_id), reverse=True
-    )
-    return make_readable(conn, scope, bodies(ctx, conn, scope, entries))
+    ctx: ApiContext, conn: Connection, scope: Scope, ids: Collection[UUID]
+) -> dict[UUID, dict[str, Any]]:
+    """Return readable bodies of entries from before, by their ids."""
+    rows = read_entries.load_entries(conn, scope, sorted(ids)) if ids else {}
+    made = bodies(ctx, conn, scope, [*rows.values()])
+    return dict(zip(rows, make_readable(conn, scope, made), strict=True))
 
 
-def _item(
-    body: Mapping[str, Any],
-    state: str | None,
-    *,
-    is_new: bool = True,
-    quote: str | None = None,
-) -> dict[str, Any]:
+def _item(body: Mapping[str, Any], told: _Told) -> dict[str, Any]:
     """Return an entry as a digest cites it: in words of its own, and of a revision."""
     text = " ".join(str(body["summary"] or body["text"]).split())
     excerpt = text[:_EXCERPT_CHARS]
     return {
         **{name: body[name] for name in _OF_ENTRY},
         "text": excerpt if excerpt == text else f"{excerpt.rsplit(' ', 1)[0]} …",
-        "state": state,
-        "is_new": is_new,
-        "quote": quote,
+        "state": told.state,
+        "quote": told.quote,
+        "is_new": told.is_new,
     }
 
 

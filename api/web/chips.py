@@ -16,7 +16,7 @@ from api.entries import shift_times
 from api.entries.shift_digest import load_states
 from api.search.unified_search import require_unified_search
 from shared.access.scope import Scope
-from shared.cards.earlier_incidents import IncidentPlace
+from shared.cards.listed_incidents import IncidentPlace
 from shared.errors import LogchordError
 from shared.log import get_logger
 from shared.postgres.pool import connection
@@ -127,7 +127,10 @@ def _suggest(
     is_open: set[str] = set()
     if of_shift:
         named = [
-            IncidentPlace(UUID(one["entry_id"]), one["source"], _uuid(one["thread_id"]))
+            IncidentPlace(
+                *(UUID(one["entry_id"]), one["source"], _uuid(one["thread_id"])),
+                _time_of(one),
+            )
             for one in of_shift
         ]
         with connection(ctx.pool) as conn:

@@ -25,7 +25,7 @@ MAX_ENTRIES, MAX_CHARS, MAX_CHARS_IN_ALL, MAX_STEPS = 300, 4_000, 200_000, 500
 # So many of the newest entries say how threads stand that are read together.
 MAX_ENTRIES_OF_THREADS = 1_000
 
-_REPLY = re.compile(r"(?:\s{0,9}(?:re|aw|fwd?|wg|antw)\s?:){1,99}\s*", re.IGNORECASE)
+REPLY = re.compile(r"(?:\s{0,9}(?:re|aw|fwd?|wg|antw)\s?:){1,99}\s*", re.IGNORECASE)
 
 _READ: LiteralString = """
     SELECT e.id AS entry_id, e.source, e.entry_time, e.event_time, r.title,
@@ -178,14 +178,14 @@ def _headed(
     entry: IncidentEntry, known: set[str], zone: str, own: Own, told: set[Step]
 ) -> list[Statement]:
     """Return the statements of a title that the text lacks; none of a reply's title."""
-    if _bare(entry.title) in known or _REPLY.match(entry.title):
+    if _bare(entry.title) in known or REPLY.match(entry.title):
         return []
     said = incidents.find_statements(entry.title, entry.entry_time, zone, own)
     return [one for one in said if one.kind and one.step not in told]
 
 
 def _bare(title: str) -> str:
-    start = reply.end() if (reply := _REPLY.match(title)) else 0
+    start = reply.end() if (reply := REPLY.match(title)) else 0
     return title[start:].strip().casefold()
 
 

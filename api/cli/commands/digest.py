@@ -41,6 +41,9 @@ def digest(*, since: str) -> None:
     since, until = (local(told[end], zone) for end in ("from", "to"))
     out.data(click.style(f"Shift digest  {since} to {until}", bold=True))
     sections = told["sections"]
+    items = [one for name in _HEADS for one in sections[name]]
+    if all(_is_before(one, told) for one in items):
+        out.data("Empty shift: nothing was written in it.")
     for name, head in _HEADS.items():
         if sections[name]:
             count = len(sections[name])
@@ -52,19 +55,23 @@ def digest(*, since: str) -> None:
             f"{plain(one['device'])} {one['count']}" for one in sections["devices"]
         ]
         out.data(f"\n{click.style('Devices named', bold=True)}\n  {', '.join(named)}")
-    if not any(sections.values()):
-        out.data("Empty shift: nothing was written, and nothing stands open.")
     if not told["complete"]:
         out.say("There is more than this: see /digest, or search it.")
+
+
+def _is_before(one: Mapping[str, Any], told: Mapping[str, Any]) -> bool:
+    """Tell whether an item was written before the time of the digest began."""
+    written = datetime.fromisoformat(one["entry_time"])
+    return written < datetime.fromisoformat(told["from"])
 
 
 def _line(one: Mapping[str, Any], told: Mapping[str, Any], zone: ZoneInfo) -> str:
     """Return an item on one line, cited at its end by its permalink and revision."""
     facts = [one["state"]] if one["state"] else []
-    written = datetime.fromisoformat(one["entry_time"])
-    if written < datetime.fromisoformat(told["from"]):
-        age = spell_gap(datetime.fromisoformat(told["to"]) - written)
-        facts.append(f"{age} old" if one["is_new"] else f"from before, {age} old")
+    if _is_before(one, told):
+        until, written = told["to"], one["entry_time"]
+        age = spell_gap(datetime.fromisoformat(until) - datetime.fromisoformat(written))
+        facts.append(f"{'new' if one['is_new'] else 'from before'}, {age} old")
     begin = f"  {local(one['entry_time'], zone)}  "
     begin += f"[{', '.join(facts)}]  " if facts else ""
     end = f"  {one['permalink']}@{one['revision']}"

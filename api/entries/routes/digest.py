@@ -37,7 +37,11 @@ def get_digest(
         ),
     ] = PREVIOUS,
 ) -> Response:
-    """Every item with its entry and revision; 200 entries at most."""
+    """Every item with its entry and revision; of the time 200 entries at most.
+
+    Beside these what stands open from before: incidents of the last 30 days that are
+    not resolved, and locks of a year that were not removed.
+    """
     clock = ctx.searches.calendar
     before = {PREVIOUS: 1, THIS: 0}.get(since)
     now = clock.now or datetime.now(UTC)

@@ -1,4 +1,8 @@
-"""What a text tells of locks against energy: where one was applied, where removed."""
+"""What a text tells of locks against energy: where one was applied, where removed.
+
+A lock that is taken for removed and is not may cost a life, one that is listed too long
+costs a look: what is not sure removes nothing.
+"""
 
 import re
 from collections.abc import Iterator
@@ -6,21 +10,109 @@ from typing import Literal, NamedTuple
 
 from shared.text.reading.incidents import sentences
 
-_LOCK = re.compile(
-    r"\b(?:LOTO(?:-[\w-]+)?|lock(?:ed)?[ -]?out|lock(?:s|ed)? and tag(?:s|ged)?"
-    r"|tag(?:ged)?[ -]?out|locked with|lock (?:on|at|of)|lock removed|locks removed"
-    r"|sperre|gesperrt|schloss|freigeschaltet)\b",
+_NAMED = r"(?:LOTO|lock[ -]?out|lock|tag[ -]?out|tag|schloss|schild|sperre)"
+_NUMBER = re.compile(
+    rf"\b{_NAMED}(?:[ ,:#-]|no\b|nr\b|number\b|nummer\b|\.){{0,5}}((?:\d[\w/-]*)?\d)\b",
     re.IGNORECASE,
+)
+_LOCKS = (
+    r"(?:LOTO[\w-]{0,40}+|lock(?:ed)?[ -]?outs?|lock(?:s|ed)? and tag(?:s|ged)?"
+    r"|tag(?:ged)?[ -]?outs?|(?:danger|red)[ -]tag(?:s|ged)?|locked with"
+    r"|padlock(?:s|ed)?"
+    r"|(?:un)?lock(?:s|ed)? (?:on|at|of|from)|(?:locks?|tags?) (?:is |are |was |were )?"
+    r"(?:\S{1,20} )?(?:removed|lifted|cleared|released|taken off|applied)"
+    r"|(?:removed|lifted|cleared|released|applied) (?:\S{1,20} )?(?:locks?|tags?)"
+    r"|sperren?|gesperrt|schl(?:o|\u00f6)sse?r?|freigeschaltet)\b"
+)
+_LOCK = re.compile(rf"\b{_LOCKS}", re.IGNORECASE)
+# What locks by itself: a relay that trips, a loop that holds a phase, a satellite.
+_NO_ENERGY = re.compile(
+    r"\b(?:PLL|GPS|NTP|phase|laser|loop|frequency|reference|servo|mode|feedback|relays?"
+    r"|transformer|generator|turbine|bus|bank|primary|protective|86\w*|heater"
+    r"|(?:re)?gain(?:ed|s)?|lost|loses?|in)"
+    r"['\u2019\"),]{0,3} (?:\S{1,12} )?[\"'\u201c]?"
+    r"(?:lock(?:ed)?[ -]?outs?|lock(?:s|ed)? (?:on|at|of|from))\b"
+    r"|\block[ -]?outs?[\"'\u201d,]{0,2} (?:relay|set ?point|position|condition|mode"
+    r"|switch|86\w*|(?:was |is )?(?:caused|reset|tripped)|includ)"
+    r"|\block(?:ed)?[ -]?out (?:due to|on|of|by) (?:a|an|the)?\s?(?:\S{1,12} ){0,2}"
+    r"(?:fault|over-?current|bus|transformer|generator|trip)"
+    r"|\block(?:ed)? (?:on|at|of|from) (?:\S{1,12} )?(?:\d[\d.,]* ?[kMG]?Hz|signal"
+    r"|satellites?|resonance|beam|target|frequency|phase|harmonic)",
+    re.IGNORECASE,
+)
+# Talk of locks, and of locks that there are not or not yet. A number is of one that is.
+_NO_LOCK = re.compile(
+    r"\b(?:no|not?|without|kein\w*|ohne|never|will|to|must|should|shall|needs?|may|can"
+    r"|could|would|if|whether|muss|m\u00fcssen|soll\w*|wird|werden|kann)"
+    rf" (?:\S{{1,20}} ){{0,2}}{_LOCKS}"
+    rf"|\b{_LOCKS} (?:is |was |are )?(?:not )?(?:required|needed|necessary|planned"
+    r"|erforderlich|n\u00f6tig|geplant|training|course|refresher|procedure|audit|policy"
+    r"|schulung|unterweisung)\b"
+    rf"|\b{_LOCKS}[^,;]{{0,20}}:? (?:none|nil|keine?|n/a|list|board|empty)\b"
+    rf"|\b{_LOCKS}[^,;]{{0,40}} (?:broken|cut|stolen|jammed|stuck|defekt|kaputt"
+    r"|klemmt)\b",
+    re.IGNORECASE,
+)
+# Each language by itself, for a German `Tag` is a day: a lock, locks, and their end.
+_REMOVALS = (
+    (
+        r"(?:LOTO[\w-]{0,40}+|(?:lock|tag)[ -]?outs?|(?:pad)?locks?|tags?)\b",
+        r"(?:LOTOs|(?:lock|tag)[ -]?outs|(?:pad)?locks|tags)\b",
+        r"\b(?:removed|lifted|taken off|cleared|released|returned|crossed off)\b",
+    ),
+    (
+        r"(?:LOTO[\w-]{0,40}+|sperren?|schl(?:o|\u00f6)sse?r?|schild(?:er)?)\b",
+        r"(?:LOTOs|sperren|schl\u00f6sser|schilder)\b",
+        r"\b(?:entfernt|aufgehoben|abgenommen|ausgetragen|zur\u00fcckgenommen)\b",
+    ),
+)
+# Between a lock and its removal, these begin with another thing: `LOTO with fuses
+# removed`. Before a lock, more than these is another thing: `pump removed under LOTO`.
+_ANOTHER = (
+    r"\b(?:then|dann|for|f\u00fcr|before|bevor|but|aber|with|mit|while|as|because|since"
+    r"|until|after|where|which|whose|under|unter|applied|hung|placed|installed|attached"
+    r"|in place|set|gesetzt|angebracht|keys?|area)\b"
+)
+_AND = r"\b(?:and|und)\b"
+_WHICH = (
+    r"(?:(?:the|all|both|these|those|our|any|my|his|her|their|die|das|alle|beide|\d+) )"
 )
 _REMOVED = re.compile(
-    r"\b(?:removed|lifted|taken off|cleared|released|unlocked|entfernt|aufgehoben"
-    r"|abgenommen|ausgetragen|zur\u00fcckgenommen)\b",
+    "|".join(
+        rf"\b{lock}(?: (?:and|with|und|mit|&) {lock})?"
+        rf"(?:(?!{_ANOTHER}|{_AND})[^,;!?]){{0,80}}?{done}"
+        # Locks may be on one device and another.
+        rf"|\b{locks}(?:(?!{_ANOTHER}|{_AND}(?! [^\W\d]\S*\d))[^,;!?]){{0,80}}?{done}"
+        rf"|{done} {_WHICH}{{0,3}}{lock}"
+        for lock, locks, done in _REMOVALS
+    ),
     re.IGNORECASE,
 )
-# What is to come or has not come.
+# Before a removal: it has not come.
 _NOT_YET = re.compile(
-    r"\b(?:not|no|until|before|will|to be|nicht|kein\w*|bis|bevor|wird|werden)\b",
+    r"\b(?:not|no|never|until|before|will|to be|can|may|must|should|shall|if|when|once"
+    r"|after|unless|cannot|\w{2,6}n['\u2019]t|nicht|kein\w*|bis|bevor|wird|werden|kann"
+    r"|darf|muss|soll\w*|wenn|falls|sobald|nachdem|erst)\b",
     re.IGNORECASE,
+)
+# A removal beside these was asked for, was of some locks, or was not for good; and what
+# is released for work is locked.
+_NOT_SURE = re.compile(
+    r"\?|\b(?:please|bitte|one of|some of|partly|first|my|his|her|their|eine[sr]? der"
+    r"|mein\w*|teilweise|temporarily|vor\u00fcbergehend|put back"
+    r"|(?:removed|released) from service|re-?(?:appl|install|hung)\w*"
+    r"|wieder (?:angebracht|gesetzt)|(?:cleared|released) (?:for|to))\b",
+    re.IGNORECASE,
+)
+_AGAIN = re.compile(
+    r"\b(?:still|remains?|stays?|continues?|noch|weiterhin|weiter|bleib\w*)\b",
+    re.IGNORECASE,
+)
+_WRAPPED_CHARS = 80
+# Each pattern of a lock, and of a removal, has one of these.
+_HINTS = ("lock", "loto", "tag", "sperr", "schlo", "schl\u00f6", "schild", "freigesch")
+_ALL = re.compile(
+    r"\b(?:all|both|every|alle\w?|beide\w?|s\u00e4mtliche\w?)\b", re.IGNORECASE
 )
 
 
@@ -30,18 +122,52 @@ class LockStatement(NamedTuple):
     start: int
     end: int
     what: Literal["lock_applied", "lock_removed"]
+    # The numbers that locks are called by.
+    numbers: frozenset[str] = frozenset()
+    # An applied one was told of before; of removed ones there may be many.
+    is_again: bool = False
+    is_all: bool = False
 
 
 def find_locks(text: str) -> Iterator[LockStatement]:
     """Yield the sentences of a text that tell of locks, in order."""
-    if not _LOCK.search(text):
+    if not _may_tell(text):
         return
     for start, end in sentences(text):
-        sentence = text[start:end]
-        if not _LOCK.search(sentence):
+        # Lines may be broken anywhere in it.
+        sentence = " ".join(text[start:end].split())
+        if not _may_tell(sentence):
             continue
         removed = _REMOVED.search(sentence)
-        if removed is None:
-            yield LockStatement(start, end, "lock_applied")
-        elif not _NOT_YET.search(sentence, 0, removed.start()):
-            yield LockStatement(start, end, "lock_removed")
+        if not (removed or _LOCK.search(sentence)):
+            continue
+        before = _wrapped_before(text, start)
+        if _NO_ENERGY.search(before + sentence):
+            continue
+        numbers = frozenset(one[1].lower() for one in _NUMBER.finditer(sentence))
+        is_sure = (
+            removed is not None
+            and not _NOT_YET.search(before + sentence[: removed.end()])
+            and not _NOT_SURE.search(sentence)
+        )
+        if is_sure:
+            is_all = _ALL.search(sentence) is not None
+            yield LockStatement(start, end, "lock_removed", numbers, is_all=is_all)
+        elif removed is not None or numbers or not _NO_LOCK.search(before + sentence):
+            is_again = removed is not None or _AGAIN.search(sentence) is not None
+            yield LockStatement(start, end, "lock_applied", numbers, is_again)
+
+
+def _may_tell(text: str) -> bool:
+    """Tell whether a text has a word of locks: to look is faster than any pattern."""
+    lowered = text.lower()
+    return any(word in lowered for word in _HINTS)
+
+
+def _wrapped_before(text: str, start: int) -> str:
+    """Return the end of the line before, where a line was broken within a sentence."""
+    line = text[max(0, start - _WRAPPED_CHARS) : start].rstrip(" \t")
+    if not line.endswith("\n"):
+        return ""
+    line = line[:-1].rstrip().rpartition("\n")[2]
+    return f"{line} " if line and line[-1] not in ".:;!?" else ""

@@ -273,14 +273,17 @@ def test_a_digest_is_one_line_an_item_with_its_state_its_age_and_its_revision(
 ) -> None:
     before = datetime.now(UTC) - timedelta(days=3, minutes=1)
     broken = {**TRIP, "kind": "incident", "entry_time": before.isoformat()}
-    empty = logchord("digest")
     assert caller.post("/v1/entries", json=broken).is_success
+    empty = logchord("digest")
     assert caller.post("/v1/entries", json={"text": "Tour.\nOf ten."}).is_success
 
     shown, document = logchord("digest"), logchord("digest", "--json")
 
     assert empty.returncode == shown.returncode == 0, (empty.stderr, shown.stderr)
-    assert "Empty shift" in empty.stdout
+    # What stands open from before was not written in it.
+    assert "Empty shift: nothing was written in it." in empty.stdout
+    assert "/e/api/OPS-77@1" in empty.stdout
+    assert "Empty shift" not in shown.stdout
     lines = shown.stdout.splitlines()
     (item,) = (line for line in lines if line.endswith("  /e/api/OPS-77@1"))
     assert "  [open, from before, 3 days old]  RF trip  " in item

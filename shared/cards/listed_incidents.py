@@ -1,4 +1,4 @@
-"""Incidents from before a shift: the next one must know those that stand open."""
+"""Incidents of a time by their threads: a shift must know those that stand open."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -15,8 +15,8 @@ from shared.postgres.fetch_rows import fetch_all
 # mended without a word. So many of the newest are read, in a tenth of a second.
 INCIDENT_DAYS, MOST_READ = 30, 200
 
-_EARLIER: LiteralString = f"""
-    SELECT e.id AS entry_id, e.source, e.thread_id
+_INCIDENTS: LiteralString = f"""
+    SELECT e.id AS entry_id, e.source, e.thread_id, e.entry_time
       FROM entry e
      WHERE e.tenant = %(tenant)s AND e.deleted_at IS NULL AND e.kind = 'incident'
        AND e.entry_time >= %(since)s AND e.entry_time < %(until)s{rights.SEEN}
@@ -31,6 +31,7 @@ class IncidentPlace:
     entry_id: UUID
     source: str
     thread_id: UUID | None
+    entry_time: datetime
 
     @property
     def thread(self) -> UUID:
@@ -38,10 +39,10 @@ class IncidentPlace:
         return self.thread_id or self.entry_id
 
 
-def load_earlier_incidents(
+def load_incidents(
     conn: Connection, scope: Scope, since: datetime, until: datetime
 ) -> list[IncidentPlace]:
     """Return the first incident of each thread in a time, the newest thread first."""
     values = {**scope.params, "since": since, "until": until, "most": MOST_READ}
-    found = fetch_all(conn, IncidentPlace, _EARLIER, values)
+    found = fetch_all(conn, IncidentPlace, _INCIDENTS, values)
     return list({one.thread: one for one in found}.values())
