@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 from uuid import UUID
 
+from api.entries import shift_times
 from api.entries.entry_bodies import bodies, make_readable
-from shared.cards import incident, standing_locks
+from shared.cards import carried_actions, incident, standing_locks
+from shared.cards.carried_actions import CARRY_AFTER_SHIFTS, load_actions_left
 from shared.cards.listed_incidents import INCIDENT_DAYS, IncidentPlace, load_incidents
 from shared.cards.standing_locks import LOCK_DAYS, find_standing, load_lock_entries
 from shared.entries.reading import read_entries
@@ -24,16 +27,18 @@ if TYPE_CHECKING:
 
     from api.context import ApiContext
     from shared.access.scope import Scope
+    from shared.cards.carried_actions import CarriedAction
     from shared.cards.standing_locks import StandingLock
     from shared.entries.reading.read_entries import EntryView
     from shared.text.facility.incident_words import State
+    from shared.times.calendar import Clock
 
 SECTIONS = ("handover", "open", "resolved", "locks", "devices", "new")
 _KINDS = {"shift_summary": "handover"}
 # More than is read at the change of a shift.
 MOST_ENTRIES = 200
 # What is carried over is read in a minute, too.
-_MOST_CARRIED, _MOST_DEVICES = 30, 20
+_MOST_CARRIED, _MOST_ACTIONS, _MOST_DEVICES = 30, 20, 20
 # A lock that is left out may be forgotten.
 _MOST_LOCKS = 100
 _EXCERPT_CHARS = 280
@@ -54,7 +59,12 @@ class _Told(NamedTuple):
 
 
 def build_digest(
-    ctx: ApiContext, conn: Connection, scope: Scope, since: datetime, until: datetime
+    ctx: ApiContext,
+    conn: Connection,
+    scope: Scope,
+    since: datetime,
+    until: datetime,
+    clock: Clock,
 ) -> dict[str, Any]:
     """Build the sections of a digest: entries of a time, and what is open from before.
 
@@ -65,6 +75,7 @@ def build_digest(
     entries = found[:MOST_ENTRIES]
     places, states = _load_incidents(ctx, conn, scope, entries, (until, since))
     standing, stood, all_read = _load_locks(conn, scope, entries, (until, since))
+    actions = _load_actions(ctx, conn, scope, since, until, clock)
     locked = {one.entry_id for one in standing}
     told: list[_Told] = []
     for entry in entries:
@@ -82,6 +93,9 @@ def build_digest(
     for lock in standing[:_MOST_LOCKS]:
         is_new = lock not in stood
         told.append(_Told("locks", lock.entry_id, None, lock.quote, is_new=is_new))
+    for action, is_new in actions[:_MOST_ACTIONS]:
+        entry_id, quote = action.handover.entry_id, action.quote
+        told.append(_Told("handover", entry_id, None, quote, is_new=is_new))
     shown = make_readable(conn, scope, bodies(ctx, conn, scope, entries))
     known = {UUID(body["entry_id"]): body for body in shown}
     known |= _load_bodies(ctx, conn, scope, {one.entry_id for one in told} - {*known})
@@ -98,7 +112,8 @@ def build_digest(
         "complete": all_read
         and len(found) <= MOST_ENTRIES
         and len(carried) <= _MOST_CARRIED
-        and len(standing) <= _MOST_LOCKS,
+        and len(standing) <= _MOST_LOCKS
+        and len(actions) <= _MOST_ACTIONS,
     }
 
 
@@ -160,6 +175,32 @@ def _load_locks(
     telling = load_lock_entries(conn, scope, earliest, until, ids)
     standing, stood = find_standing(telling, since)
     return standing, stood, len(telling) < standing_locks.MOST_READ
+
+
+def _load_actions(
+    ctx: ApiContext,
+    conn: Connection,
+    scope: Scope,
+    since: datetime,
+    until: datetime,
+    clock: Clock,
+) -> list[tuple[CarriedAction, bool]]:
+    """Return requests of handovers that nobody took up; true: they surface just now."""
+    earliest = until - timedelta(days=carried_actions.ACTION_DAYS)
+    surfaced = surfaces_before(clock, until)
+    had_surfaced = surfaces_before(clock, since)
+    written = (earliest, min(surfaced, since))
+    facility = ctx.searches.facility
+    left = load_actions_left(conn, scope, facility, written, until)
+    return [(one, one.handover.entry_time >= had_surfaced) for one in left]
+
+
+def surfaces_before(clock: Clock, moment: datetime) -> datetime:
+    """Return the time before which requests were written that surface at a moment."""
+    began = shift_times.begin_of_shift(
+        replace(clock, now=moment), before=CARRY_AFTER_SHIFTS - 1
+    )
+    return began or moment
 
 
 def load_states(

@@ -40,7 +40,8 @@ def get_digest(
     """Every item with its entry and revision; of the time 200 entries at most.
 
     Beside these what stands open from before: incidents of the last 30 days that are
-    not resolved, and locks of a year that were not removed.
+    not resolved, locks of a year that were not removed, and what handovers of the last
+    week asked for and no entry took up within three shifts.
     """
     clock = ctx.searches.calendar
     before = {PREVIOUS: 1, THIS: 0}.get(since)
@@ -50,7 +51,7 @@ def get_digest(
     else:
         begun = shift_times.begin_of_shift(clock, before=before) or now
     with connection(ctx.pool) as conn:
-        body = shift_digest.build_digest(ctx, conn, caller.scope, begun, now)
+        body = shift_digest.build_digest(ctx, conn, caller.scope, begun, now, clock)
     return as_json(body)
 
 

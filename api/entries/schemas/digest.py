@@ -22,7 +22,9 @@ class DigestItem(Body):
     text: str = Field(description="Its summary, or how it begins.")
     state: Literal["open", "monitoring", "resolved", "unknown"] | None
     """Of an incident, as its thread tells; null: it is none."""
-    quote: str | None = Field(description="Its sentence that says so, of a lock.")
+    quote: str | None = Field(
+        description="Its sentence that says so, of a lock and of what is to be done."
+    )
     is_new: bool = Field(
         description="False: it stands open from before, and stood in the digest of"
         " when this time began."

@@ -7,9 +7,11 @@ import httpx2
 import pytest
 
 from shared.access.scope import Scope
+from shared.cards.carried_actions import load_actions_left
 from shared.cards.standing_locks import find_standing, load_lock_entries
 from shared.entries.draft import EntryDraft
 from shared.postgres.pool import connection
+from shared.text.facility.facility import PLAIN
 from tests.support.fixtures.asking import ANNA, BEN, ELSEWHERE, Asking
 from tests.support.read_page import read_page
 
@@ -119,6 +121,42 @@ def test_a_lock_is_listed_until_it_is_removed_however_long_ago_it_was_applied(
     assert cited(told, "new") == [("/e/api/L-4@1", True)]
 
 
+@pytest.mark.requirement("I25")
+def test_what_a_handover_asked_for_surfaces_when_three_shifts_left_it(
+    caller: httpx2.Client,
+) -> None:
+    # Without a plan of shifts these are days.
+    today = NOW.replace(hour=0, minute=0, second=0)
+    third = today - timedelta(days=2)
+    asked = [
+        ("H-1", third - timedelta(minutes=1), {}),
+        # The next two have read it themselves, at midnight still.
+        ("H-2", third + timedelta(hours=30), {}),
+        ("H-3", third - timedelta(hours=5), {}),
+        ("H-4", today - timedelta(days=8), {}),
+        ("H-5", third - timedelta(hours=6), {"kind": "logbook"}),
+    ]
+    push(
+        caller,
+        *(
+            written(
+                *(name, f"Calm. Please check pump {name}.", at.isoformat()),
+                **{"kind": "shift_summary", **more},
+            )
+            for name, at, more in asked
+        ),
+        written("R-3", "Checked.", ago(days=1), reply_to="H-3"),
+        written("H-9", "Calm.", ago(hours=1), kind="shift_summary"),
+    )
+
+    found = digest(caller)["sections"]["handover"]
+
+    assert [(one["permalink"], one["quote"]) for one in found] == [
+        ("/e/api/H-9", None),
+        ("/e/api/H-1", "Please check pump H-1."),
+    ]
+
+
 @pytest.mark.requirement("I09")
 def test_a_digest_of_a_shift_is_golden_and_the_same_twice(
     caller: httpx2.Client,
@@ -126,6 +164,7 @@ def test_a_digest_of_a_shift_is_golden_and_the_same_twice(
     quiet = {"kind": "shift_summary"}
     push(
         caller,
+        written("H-0", "Please check RF4.", ago(days=6), **quiet),
         incident("I-0", "RF2 tripped.", ago(days=3)),
         written("L-0", "LOTO-1 on P-201.", ago(days=90)),
         written("L-1", "LOTO-2 on P-202.", ago(hours=7)),
@@ -148,6 +187,7 @@ def test_a_digest_of_a_shift_is_golden_and_the_same_twice(
     assert found == {
         "handover": [
             ("/e/api/H-1", None, None, True),
+            ("/e/api/H-0", None, "Please check RF4.", False),
         ],
         "open": [
             ("/e/api/I-1", "open", None, True),
@@ -165,12 +205,56 @@ def test_a_digest_of_a_shift_is_golden_and_the_same_twice(
     assert {**again, "to": None} == {**told, "to": None}
 
 
+def handover(name: str, text: str, days: float, **more: Any) -> EntryDraft:
+    return draft(name, text, days, kind="shift_summary", **more)
+
+
 def draft(name: str, text: str, days: float, **more: Any) -> EntryDraft:
     at = NOW - timedelta(days=days)
     return EntryDraft("api", name, text, entry_time=at, **more)
 
 
-def test_locks_are_those_that_a_listing_would_hold(asking: Asking) -> None:
+def left(asking: Asking, scope: Scope = ANNA) -> list[str]:
+    span = (NOW - timedelta(days=7), NOW - timedelta(days=2))
+    with connection(asking.pool) as conn:
+        found = load_actions_left(conn, scope, PLAIN, span, NOW)
+    return [one.quote for one in found]
+
+
+@pytest.mark.requirement("I25")
+def test_an_entry_about_the_same_device_and_work_takes_an_action_up(
+    asking: Asking,
+) -> None:
+    asking.write(
+        handover("H-1", "Please check the flow of RFC4.", 3),
+        handover("H-2", "Bearings of MOD-3 need replacing.", 4),
+        handover("H-3", "To do: orbit reference should be saved by physics.", 5),
+        handover("H-4", "Please call Oskar about the dewar level.", 6),
+        # The device alone, and the work at another device.
+        draft("E-1", "RFC4 tripped at noon.", 1),
+        draft("E-2", "MOD-2 got new bearings, replaced by Dieter.", 1),
+        draft("E-3", "Physics saved the orbit reference of today.", 1),
+        # It was before.
+        draft("E-4", "Called Oskar about the dewar level.", 6.5),
+    )
+    everything = [
+        "Please check the flow of RFC4.",
+        "Bearings of MOD-3 need replacing.",
+        "Please call Oskar about the dewar level.",
+    ]
+    assert left(asking) == everything
+
+    asking.write(
+        draft("E-5", "RF cavity RFC4: flow is 15 l/min.", 0.5, readers=["ben"]),
+        draft("E-6", "MOD 3 has new bearings.", 0.4),
+    )
+
+    assert left(asking) == [everything[0], everything[2]]
+    assert left(asking, BEN) == [everything[2]]
+    assert left(asking, ELSEWHERE) == []
+
+
+def test_locks_and_actions_are_those_that_a_listing_would_hold(asking: Asking) -> None:
     later = NOW + timedelta(days=1)
     asking.write(
         draft("L-1", "LOTO-1 on MOD-1.", 9),
@@ -178,6 +262,8 @@ def test_locks_are_those_that_a_listing_would_hold(asking: Asking) -> None:
         draft("L-3", "LOTO-3 on MOD-3.", 7, visible_from=later),
         # Who may not read that it was removed is told that it hangs.
         draft("L-4", "LOTO-1 removed.", 6, readers=["ben"]),
+        handover("H-1", "Please check the flow.", 3, readers=["ben"]),
+        handover("H-2", "Please check the level.", 3, visible_from=later),
     )
 
     def standing(scope: Scope) -> list[str]:
@@ -189,3 +275,4 @@ def test_locks_are_those_that_a_listing_would_hold(asking: Asking) -> None:
     assert standing(ANNA) == ["LOTO-1 on MOD-1."]
     assert standing(BEN) == ["LOTO-2 on MOD-2."]
     assert standing(ELSEWHERE) == []
+    assert (left(asking), left(asking, BEN)) == ([], ["Please check the flow."])
