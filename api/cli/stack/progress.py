@@ -5,7 +5,8 @@ from __future__ import annotations
 import sys
 import threading
 import time
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -34,6 +35,17 @@ class _Console(Console):
     def on_broken_pipe(self) -> None:
         """Print nothing any more."""
         self.quiet = True
+
+
+@contextmanager
+def show_steps(output: Output) -> Iterator[Steps]:
+    """Give what shows the steps of a command, until its block ends."""
+    steps = Steps(output)
+    steps.start()
+    try:
+        yield steps
+    finally:
+        steps.finish()
 
 
 @dataclass

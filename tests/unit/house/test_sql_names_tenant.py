@@ -12,6 +12,11 @@ TENANT = "%(tenant)s"
 
 # These serve every tenant alike, and show nobody anything.
 FOR_EVERY_TENANT = {
+    # A backup is of the whole installation, and so is what is put back.
+    ("api/cli/backup/dump_database.py", "_FACTS"),
+    ("api/cli/backup/dump_database.py", "_FILES"),
+    ("api/cli/backup/fill_database.py", "_HELD"),
+    ("api/cli/backup/fill_database.py", "_END"),
     # A key is found by its own digest; it says which tenant its caller is.
     ("shared/access/keys.py", "_FIND"),
     # Answers whose time is over are forgotten, whoever asked.

@@ -1,0 +1,1 @@
+"""`logchord backup`, `restore` and `upgrade`: all of an installation in one file."""
