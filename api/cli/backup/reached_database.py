@@ -35,7 +35,7 @@ def reach_database(
     home = settings.home.absolute()
     try:
         service_user.refuse_home_of_others(home)
-        if not makes and not _has_data(settings):
+        if not makes and not (home / "run" / "secrets.json").exists():
             settings.require_database_url()
         ours = Stack(StackFolders(home, settings.cache.absolute()), steps)
         # No `up` begins meanwhile.
@@ -48,8 +48,3 @@ def reach_database(
             ours.close()
     except ServerError as exc:
         raise CommandError(str(exc)) from exc
-
-
-def _has_data(settings: Settings) -> bool:
-    data = service_user.data_home(settings.home.absolute()) / "data" / "postgres"
-    return data.exists()

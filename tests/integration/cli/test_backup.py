@@ -5,7 +5,11 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import os
+import resource
+import secrets
 import stat
+import subprocess
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -18,16 +22,26 @@ from uuid import UUID
 import psycopg
 import pytest
 
+from local import service_user
+from shared import migrations
 from shared.access import keys
 from shared.enrich.attachments.file_store import FileStore
 from shared.entries.saving.save import tombstone
 from shared.messaging.stage_names import INDEX_STAGE, METADATA_STAGE
 from shared.opensearch import aliases, documents, fill_index, mapping, tidy_indices
 from shared.opensearch.client import refresh
+from shared.postgres.pool import connect
 from shared.work import chore_records
-from tests.support.fixtures.servers import create_database, drop_database
+from tests.support.fixtures.servers import (
+    copied,
+    create_database,
+    drop_database,
+    of_database,
+)
+from tests.support.machine import BIN, ended, machine
 from tests.support.saving import save_entry
 from tests.support.typed import typed
+from tests.support.waiting import until
 from workers.runtime.context import Context
 from workers.tasks import chores
 from workers.tasks.enhance import extract_metadata
@@ -245,3 +259,208 @@ def make_key(conn: psycopg.Connection) -> str:
     return keys.create_key(
         conn, tenant="default", name="k", subject="tester", scopes=("read",)
     ).token
+
+
+@pytest.fixture(scope="module")
+def kept(postgres, template, tmp_path_factory) -> Iterator[tuple[Installation, Path]]:
+    """An installation with three entries, and a backup of it."""
+    folder = tmp_path_factory.mktemp("kept")
+    with copied(postgres, template) as database:
+        home = folder / "home"
+        environ = {"DATABASE_URL": database, "LOGCHORD_HOME": str(home)}
+        one = Installation(database, home, environ, pytest.fail)
+        with psycopg.connect(database) as conn:
+            ids = [
+                save_entry(conn, f"e{n}", f"trip {n}", stages=STAGES) for n in range(3)
+            ]
+            attach(one, conn, ids[0])
+        file = folder / "kept.tar"
+        made = one.run("backup", str(file))
+        assert made.returncode == 0, made.stderr
+        assert "3 entries, 1 attached files" in made.stdout
+        yield one, file
+
+
+def held(database: str) -> list[Any]:
+    with psycopg.connect(database) as conn:
+        return entries(conn)
+
+
+def cut(whole: bytes) -> bytes:
+    return whole[: len(whole) // 2]
+
+
+def flip(whole: bytes, at: int) -> bytes:
+    return whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :]
+
+
+@pytest.mark.requirement("U23")
+@pytest.mark.parametrize(
+    "damage",
+    [
+        pytest.param(cut, id="cut off"),
+        pytest.param(lambda whole: flip(whole, 4000), id="a bit of the dump"),
+        pytest.param(lambda whole: flip(whole, whole.index(PHOTO)), id="of a file"),
+        pytest.param(lambda whole: flip(whole, 5), id="of a name"),
+        pytest.param(lambda whole: whole[: whole.rindex(b"manifest")], id="its end"),
+        pytest.param(lambda _: b"", id="nothing"),
+    ],
+)
+def test_a_damaged_backup_changes_nothing(kept, tmp_path, damage):
+    one, file = kept
+    before = held(one.database)
+    damaged = tmp_path / "damaged.tar"
+    damaged.write_bytes(damage(file.read_bytes()))
+
+    done = one.run("restore", str(damaged), "--force", one.database.rpartition("/")[2])
+
+    assert done.returncode == 1
+    assert f"{damaged} is no whole backup of Logchord" in done.stderr
+    assert held(one.database) == before
+
+
+@pytest.mark.requirement("U23")
+def test_a_backup_that_cannot_be_written_leaves_nothing_of_it(kept, tmp_path):
+    one, file = kept
+    before = file.read_bytes()
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+
+    exists = one.run("backup", str(file))
+    nowhere = one.run("backup", str(tmp_path / "none" / "new.tar"))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, hard))
+    try:
+        full = one.run("backup", str(tmp_path / "new.tar"))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+    assert (exists.returncode, nowhere.returncode, full.returncode) == (1, 1, 1)
+    assert "`--force` replaces it" in exists.stderr
+    assert "No such file or directory" in nowhere.stderr
+    assert "File too large" in full.stderr
+    assert file.read_bytes() == before
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.requirement("U23")
+def test_a_database_at_work_of_others_or_of_a_newer_schema_is_left_alone(
+    kept, postgres, database, tmp_path
+):
+    one, file = kept
+    newer = tmp_path / "newer.tar"
+    name = one.database.rpartition("/")[2]
+    with connect(database, application="worker embed") as conn:
+        elsewhere = {"DATABASE_URL": database}
+        at_work = typed("restore", str(file), environ=elsewhere, folder=tmp_path)
+        conn.execute("INSERT INTO schema_migration VALUES ('9999_pre_later.sql', '')")
+        conn.commit()
+        made = typed("backup", str(newer), environ=elsewhere, folder=tmp_path)
+    unknown = one.run("restore", str(newer), "--force", name)
+    create_database(postgres.url, f"other_{name}")
+    others = of_database(postgres.url, f"other_{name}")
+    with psycopg.connect(others) as conn:
+        conn.execute("CREATE TABLE payroll ()")
+    foreign = {"DATABASE_URL": others}
+    refused = typed("restore", str(file), environ=foreign, folder=tmp_path)
+    drop_database(postgres.url, f"other_{name}")
+
+    assert made.returncode == 0, made.stderr
+    assert (at_work.returncode, unknown.returncode, refused.returncode) == (1, 1, 1)
+    assert "worker embed. Stop them first" in at_work.stderr
+    assert "9999_pre_later.sql" in unknown.stderr
+    assert "not Logchord's, such as payroll" in refused.stderr
+    assert len(held(one.database)) == 3
+
+
+@pytest.mark.requirement("U23")
+def test_a_restore_that_is_killed_changes_nothing_and_is_begun_again(kept, reap):
+    one, file = kept
+    name = one.database.rpartition("/")[2]
+    with psycopg.connect(one.database) as conn:
+        save_entry(conn, "later", "since then")
+    words = [str(BIN / "logchord"), "restore", str(file), "--force", name]
+    with (
+        psycopg.connect(one.database, autocommit=True) as conn,
+        psycopg.connect(one.database) as holding,
+    ):
+        # What it drops after others.
+        holding.execute("LOCK TABLE schema_migration IN ACCESS SHARE MODE")
+        killed = subprocess.Popen(words, env={**os.environ, **one.environ})
+        reap(killed.pid)
+        until(lambda: "Lock" in waits_of_psql(conn), within_seconds=60)
+        killed.kill()
+        killed.wait()
+        holding.rollback()
+        until(lambda: not waits_of_psql(conn), within_seconds=60)
+    assert "later" in {name for name, *_ in held(one.database)}
+
+    again = one.run("restore", str(file), "--force", name)
+
+    assert again.returncode == 0, again.stderr
+    assert {name for name, *_ in held(one.database)} == {"e0", "e1", "e2"}
+
+
+def waits_of_psql(conn: psycopg.Connection) -> list[str | None]:
+    return [
+        row[0]
+        for row in conn.execute(
+            "SELECT wait_event_type FROM pg_stat_activity"
+            " WHERE application_name = 'psql' AND datname = current_database()"
+        )
+    ]
+
+
+@pytest.mark.requirement("U23")
+def test_an_upgrade_backs_up_first_and_its_backup_is_the_way_back(
+    postgres, tmp_path, monkeypatch
+):
+    name = f"older_{secrets.token_hex(6)}"
+    create_database(postgres.url, name)
+    database = of_database(postgres.url, name)
+    older = tmp_path / "older"
+    older.mkdir()
+    *before, last = migrations.load()
+    for one in before:
+        (older / one.name).write_text(one.sql, encoding="utf-8")
+    migrations.migrate(database, folder=older)
+    with psycopg.connect(database) as conn:
+        save_entry(conn, "e0", "trip 0")
+    environ = {"DATABASE_URL": database, "LOGCHORD_HOME": str(tmp_path / "home")}
+    run = partial(typed, environ=environ, folder=tmp_path)
+
+    done = run("upgrade", "--json")
+    again = run("upgrade")
+    file = json.loads(done.stdout)["backup"]
+    migrated = migrations.migrate(database, dry_run=True)
+    back = run("restore", file, "--force", name)
+    pending = migrations.migrate(database, dry_run=True)
+    texts = held(database)
+    drop_database(postgres.url, name)
+
+    assert (done.returncode, again.returncode) == (0, 0), done.stderr
+    assert json.loads(done.stdout)["applied"] == [last.name]
+    assert migrated == []
+    assert "Nothing is pending" in again.stderr
+    assert back.returncode == 0, back.stderr
+    assert pending == [last.name]
+    assert [(one[0], one[-1]) for one in texts] == [("e0", "trip 0")]
+
+
+@pytest.mark.requirement("U23")
+def test_an_embedded_database_is_filled_and_backed_up_while_its_stack_rests(
+    kept, tmp_path, reap
+):
+    _, file = kept
+    # The servers of root, which are another user's, have to get there.
+    tmp_path.chmod(0o755)
+    here = machine(tmp_path)
+    reap(here.home)
+
+    restored = here.run("restore", str(file), "--json")
+    again = here.run("backup", str(tmp_path / "again.tar"), "--json")
+
+    assert restored.returncode == 0, restored.stderr
+    assert again.returncode == 0, again.stderr
+    made = json.loads(again.stdout)
+    assert (made["entries"], made["attachments"]) == (3, 1)
+    assert ended(here.home)
+    service_user.discard_home(here.home)
