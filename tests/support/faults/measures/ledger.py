@@ -154,7 +154,7 @@ class Ledger:
     def converge(self, *, within_seconds: float = CONVERGE_SECONDS) -> Line:
         """Wait until nothing is due and the index is as Postgres is; count."""
         ends = time.monotonic() + within_seconds
-        until(self._is_equal, within_seconds=within_seconds, what="an equal index")
+        until(self.is_equal, within_seconds=within_seconds, what="an equal index")
         print(f"{self.experiment} equal with {ends - time.monotonic():.0f} s to spare")
         return self.count()
 
@@ -180,7 +180,8 @@ class Ledger:
         record(line)
         return line
 
-    def _is_equal(self) -> bool:
+    def is_equal(self) -> bool:
+        """Tell whether nothing is due and the index is as Postgres is."""
         return self.due() == 0 and self._drift() == 0
 
     def _drift(self) -> int | None:
