@@ -36,14 +36,14 @@ def backup(*, file: Path, force: bool) -> None:
 def tell_backup(out: Output, made: Backup) -> None:
     """Tell the contents of a backup, and what it lacks."""
     out.data(
-        f"{made.file}: {made.bytes / _MB:.1f} MB, {made.entries} entries,"
-        f" {made.attachments} attached files, {len(made.configuration)} files of the"
-        " configuration."
+        f"{made.file}: {made.bytes / _MB:.1f} MB; entries: {made.entries}, attached"
+        f" files: {made.attachments}, files of the configuration:"
+        f" {len(made.configuration)}."
     )
     if made.missing_attachments:
         out.complain(
-            f"{made.missing_attachments} attached files are not in it: the store does"
-            " not have them as they were put there."
+            f"Not in it, for the store has them no longer as they were put there:"
+            f" {made.missing_attachments} attached files."
         )
     out.say(
         "It holds passwords and keys, so that only you may read it. Variables of the"

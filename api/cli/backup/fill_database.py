@@ -44,14 +44,10 @@ _BEGIN: LiteralString = """
 BEGIN;
 SET LOCAL lock_timeout = '10s';
 """
-# After the last statement of a dump nothing of the session is as it was.
-#
-# The index keeps whatever version is the highest it was ever given, also of a database
-# that was lost together with its epoch. So the clock, in steps of 256 s since 2026, is
-# the least: it fits into the bits above a version's until 2094.
-#
-# What counts transactions counts those of this cluster from now on: what was changed
-# by later ones than there have been here would be told to nobody.
+# A dump leaves a session without a search path. The clock, in steps of 256 s since
+# 2026, is the least epoch: that of a database that was lost nobody knows (ADR 35).
+# Transactions are those of this cluster from now on: what later ones than there have
+# been here have changed would be told to nobody, and waited for.
 _END: LiteralString = """
 SET LOCAL search_path = {schema};
 SET LOCAL statement_timeout = 0;

@@ -64,6 +64,9 @@ def _restore(
         _refuse_unfit(target, force)
         programs = find_programs(conn, url)
         _put_attachments_back(file, manifest, settings, steps)
+        # That may have taken a while.
+        target = look_at_database(conn)
+        _refuse_unfit(target, force)
         step = "Filling the database"
         steps.begin(step)
         with archive.open_part(file, archive.DATABASE) as dump:
@@ -137,8 +140,8 @@ def _tell(
     if out.prints_json(found):
         return
     out.data(
-        f"Restored as it was at {manifest['taken_at']}: {manifest['entries']} entries,"
-        f" {manifest['attachments']} attached files."
+        f"Restored as it was at {manifest['taken_at']}; entries:"
+        f" {manifest['entries']}, attached files: {manifest['attachments']}."
     )
     for line in told:
         out.say(line)

@@ -31,7 +31,7 @@ from shared.entries.reading import change_feed
 from shared.entries.reading.change_feed import FeedPosition
 from shared.entries.saving.save import tombstone
 from shared.messaging.stage_names import INDEX_STAGE, METADATA_STAGE
-from shared.opensearch import aliases, documents, fill_index, mapping, tidy_indices
+from shared.opensearch import aliases, documents, mapping
 from shared.opensearch.client import refresh
 from shared.postgres.pool import connect
 from shared.work import chore_records
@@ -49,6 +49,7 @@ from workers.runtime.context import Context
 from workers.tasks import chores
 from workers.tasks.enhance import extract_metadata
 from workers.tasks.index import index_entries
+from workers.upkeep.main import keep_index
 
 pytestmark = pytest.mark.timeout(240)
 ANYONE = Scope(tenant="default", subject="operator", allowed=frozenset({"read"}))
@@ -104,16 +105,22 @@ def work(ctx: Context) -> None:
 
 
 def catch_up(ctx: Context, conn: psycopg.Connection) -> None:
-    """What upkeep and the workers do of themselves after a start."""
+    """Do what upkeep and the workers do of themselves after a start."""
     conn.execute("UPDATE maintenance SET created_at = created_at - interval '1 h'")
-    fill_index.catch_up(ctx.pool)
-    while chore_records.find_unfinished(conn, chore_records.RECONCILE_INDEX):
+    keep(ctx)
+    for _ in range(20):
+        if chore_records.find_unfinished(conn, chore_records.RECONCILE_INDEX) is None:
+            break
         conn.execute("UPDATE maintenance SET due_at = now() WHERE ended_at IS NULL")
         chores.reconcile_index(ctx)
         conn.execute("UPDATE work SET due_at = now()")
         work(ctx)
+    keep(ctx)
+
+
+def keep(ctx: Context) -> None:
     assert ctx.opensearch is not None
-    tidy_indices.tidy(ctx.opensearch, ctx.settings.opensearch_index, ctx.pool)
+    keep_index(ctx.opensearch, ctx.settings.opensearch_index, ctx.pool)
 
 
 def lose(one: Installation, postgres_url: str) -> None:
@@ -280,10 +287,14 @@ def kept(postgres, template, tmp_path_factory) -> Iterator[tuple[Installation, P
             attach(one, conn, ids[0])
             # By a server that has counted more transactions than ours ever will.
             conn.execute("UPDATE entry SET changed_xid = '900000000000'")
+            conn.execute(
+                "INSERT INTO maintenance (id, kind, cursor) VALUES (uuidv7(),"
+                " 'reembed_model', '{\"horizon\": \"900000000000\"}')"
+            )
         file = folder / "kept.tar"
         made = one.run("backup", str(file))
         assert made.returncode == 0, made.stderr
-        assert "3 entries, 1 attached files" in made.stdout
+        assert "entries: 3, attached files: 1" in made.stdout
         yield one, file
 
 
@@ -410,6 +421,8 @@ def test_a_restore_that_is_killed_changes_nothing_and_is_begun_again(kept, reap)
         save_entry(conn, "e3", "after the restore")
         conn.commit()
         then = change_feed.list_changes(conn, ANYONE, told.place, limit=10)
+        waits_for = conn.execute("SELECT cursor ->> 'horizon' FROM maintenance")
+        assert waits_for.fetchall() == [("0",)]
     assert [one.external_id for one in told.changes] == ["e0", "e1", "e2"]
     assert [one.external_id for one in then.changes] == ["e3"]
 
