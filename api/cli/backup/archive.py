@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import signal
 import tarfile
 import tempfile
 import time
@@ -93,6 +94,8 @@ def new_archive(path: Path, *, force: bool) -> Iterator[ArchiveWriter]:
     _refuse_existing(path, force=force)
     fresh: Path | None = None
     try:
+        # A file of gigabytes is not left behind by whoever is told to end.
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
         # For nobody else's eyes from its first byte on.
         descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
         fresh = Path(name)

@@ -23,9 +23,12 @@ from api.cli.output import CommandError, Output
 from api.cli.stack.progress import Steps, show_steps
 from local import stack
 from shared.enrich.attachments.file_store import open_store
+from shared.errors import DatabaseConnectionError
 from shared.postgres.pool import connect
 
 if TYPE_CHECKING:
+    from psycopg import Connection
+
     from shared.settings.settings import Settings
 
 
@@ -58,7 +61,7 @@ def _restore(
     told += configuration_files.put_files_back(file, manifest, settings)
     with (
         reach_database(steps, settings, makes=True) as url,
-        connect(url, application="restore", autocommit=True) as conn,
+        _connected(url) as conn,
     ):
         target = look_at_database(conn)
         _refuse_unfit(target, force)
@@ -73,6 +76,15 @@ def _restore(
             fill_database(conn, target, programs, dump)
         steps.end(step)
     return manifest, told
+
+
+def _connected(url: str) -> Connection:
+    """Connect to the database, or say what is wrong: it may have to be made first."""
+    try:
+        return connect(url, application="restore", autocommit=True)
+    except DatabaseConnectionError as exc:
+        message = f"The database that is to be filled cannot be used: {exc.technical}"
+        raise CommandError(message) from exc
 
 
 def _checked(file: Path, steps: Steps) -> dict[str, Any]:

@@ -16,11 +16,12 @@ from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from subprocess import CompletedProcess
-from typing import Any, NamedTuple
+from typing import Any, LiteralString, NamedTuple
 from uuid import UUID
 
 import psycopg
 import pytest
+from psycopg import sql
 
 from local import service_user
 from shared import migrations
@@ -53,6 +54,12 @@ from workers.upkeep.main import keep_index
 
 pytestmark = pytest.mark.timeout(240)
 ANYONE = Scope(tenant="default", subject="operator", allowed=frozenset({"read"}))
+TABLES: LiteralString = """
+    SELECT tablename FROM pg_tables WHERE schemaname = current_schema()"""
+# Transactions are counted by each server for itself.
+ROWS: LiteralString = """
+    SELECT count(*), md5(string_agg(row, '' ORDER BY row))
+      FROM (SELECT (to_jsonb(t) - 'changed_xid')::text AS row FROM {} t) AS rows"""
 STAGES = (METADATA_STAGE, INDEX_STAGE)
 PHOTO = b"a photograph of a valve"
 SETTINGS = "facility_timezone: Europe/Berlin\n"
@@ -238,6 +245,7 @@ def test_what_a_backup_holds_is_found_as_it_was_and_nothing_later_is(
     assert refused.returncode == 1
     assert f"--force {name}" in refused.stderr
     assert again.returncode == 0, again.stderr
+    assert "left as it is: logchord.yaml" in again.stderr
     with installation.at_work() as (ctx, conn):
         assert entries(conn) == kept
         catch_up(ctx, conn)
@@ -288,6 +296,11 @@ def kept(postgres, template, tmp_path_factory) -> Iterator[tuple[Installation, P
             # By a server that has counted more transactions than ours ever will.
             conn.execute("UPDATE entry SET changed_xid = '900000000000'")
             conn.execute(
+                "INSERT INTO glossary_form (tenant, term_key, form_key, term, form,"
+                " by_hand) VALUES ('default', 'ps', 'power supply', 'PS',"
+                " 'power supply', true)"
+            )
+            conn.execute(
                 "INSERT INTO maintenance (id, kind, cursor) VALUES (uuidv7(),"
                 " 'reembed_model', '{\"horizon\": \"900000000000\"}')"
             )
@@ -296,6 +309,17 @@ def kept(postgres, template, tmp_path_factory) -> Iterator[tuple[Installation, P
         assert made.returncode == 0, made.stderr
         assert "entries: 3, attached files: 1" in made.stdout
         yield one, file
+
+
+def contents(database: str) -> dict[str, Any]:
+    """Number and hash of the rows of every table that a restore leaves as it was."""
+    own = {"installation", "maintenance", "worker_process", "upkeep_loop"}
+    with psycopg.connect(database) as conn:
+        names = {row[0] for row in conn.execute(TABLES).fetchall()} - own
+        return {
+            name: conn.execute(sql.SQL(ROWS).format(sql.Identifier(name))).fetchone()
+            for name in names
+        }
 
 
 def held(database: str) -> list[Any]:
@@ -359,6 +383,22 @@ def test_a_backup_that_cannot_be_written_leaves_nothing_of_it(kept, tmp_path):
 
 
 @pytest.mark.requirement("U23")
+def test_a_backup_that_is_told_to_end_leaves_nothing_of_it(kept, tmp_path, reap):
+    one, _ = kept
+    words = [str(BIN / "logchord"), "backup", str(tmp_path / "new.tar")]
+    with psycopg.connect(one.database) as holding:
+        holding.execute("LOCK TABLE entry IN ACCESS EXCLUSIVE MODE")
+        ended = subprocess.Popen(words, env={**os.environ, **one.environ})
+        reap(ended.pid)
+        until(lambda: list(tmp_path.iterdir()), within_seconds=60)
+        ended.terminate()
+        code = ended.wait(60)
+
+    assert code == 130
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.requirement("U23")
 def test_a_database_at_work_of_others_or_of_a_newer_schema_is_left_alone(
     kept, postgres, database, tmp_path
 ):
@@ -379,12 +419,14 @@ def test_a_database_at_work_of_others_or_of_a_newer_schema_is_left_alone(
     foreign = {"DATABASE_URL": others}
     refused = typed("restore", str(file), environ=foreign, folder=tmp_path)
     drop_database(postgres.url, f"other_{name}")
+    absent = typed("restore", str(file), environ=foreign, folder=tmp_path)
 
     assert made.returncode == 0, made.stderr
     assert (at_work.returncode, unknown.returncode, refused.returncode) == (1, 1, 1)
     assert "worker embed. Stop them first" in at_work.stderr
     assert "9999_pre_later.sql" in unknown.stderr
     assert "not Logchord's, such as payroll" in refused.stderr
+    assert f'database "other_{name}" does not exist' in absent.stderr
     assert len(held(one.database)) == 3
 
 
@@ -393,6 +435,7 @@ def test_a_restore_that_is_killed_changes_nothing_and_is_begun_again(kept, reap)
     """Afterwards, readers of changes are told of all, and of what comes behind it."""
     one, file = kept
     name = one.database.rpartition("/")[2]
+    before = contents(one.database)
     with psycopg.connect(one.database) as conn:
         save_entry(conn, "later", "since then")
     words = [str(BIN / "logchord"), "restore", str(file), "--force", name]
@@ -414,7 +457,8 @@ def test_a_restore_that_is_killed_changes_nothing_and_is_begun_again(kept, reap)
     again = one.run("restore", str(file), "--force", name)
 
     assert again.returncode == 0, again.stderr
-    assert {name for name, *_ in held(one.database)} == {"e0", "e1", "e2"}
+    assert contents(one.database) == before
+    assert before["glossary_form"][0] == 1
     with psycopg.connect(one.database) as conn:
         told = change_feed.list_changes(conn, ANYONE, FeedPosition(), limit=10)
         conn.rollback()
