@@ -1,283 +1,46 @@
-"""A backup while entries flow in, everything lost, and all of it put back."""
+"""What a backup, a restore and an upgrade refuse, and what they leave as it was."""
 
 from __future__ import annotations
 
-import hashlib
-import io
 import json
 import os
 import resource
 import secrets
-import stat
 import subprocess
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
-from subprocess import CompletedProcess
-from typing import Any, LiteralString, NamedTuple
-from uuid import UUID
 
 import psycopg
 import pytest
-from psycopg import sql
 
 from local import service_user
 from shared import migrations
-from shared.access import keys
 from shared.access.scope import Scope
-from shared.enrich.attachments.file_store import FileStore
 from shared.entries.reading import change_feed
 from shared.entries.reading.change_feed import FeedPosition
-from shared.entries.saving.save import tombstone
-from shared.messaging.stage_names import INDEX_STAGE, METADATA_STAGE
-from shared.opensearch import aliases, documents, mapping
-from shared.opensearch.client import refresh
 from shared.postgres.pool import connect
-from shared.work import chore_records
 from tests.support.fixtures.servers import (
     copied,
     create_database,
     drop_database,
     of_database,
 )
+from tests.support.installation import (
+    PHOTO,
+    STAGES,
+    Installation,
+    attach,
+    contents,
+    held,
+)
 from tests.support.machine import BIN, ended, machine
 from tests.support.saving import save_entry
 from tests.support.typed import typed
 from tests.support.waiting import until
-from workers.runtime.context import Context
-from workers.tasks import chores
-from workers.tasks.enhance import extract_metadata
-from workers.tasks.index import index_entries
-from workers.upkeep.main import keep_index
 
 pytestmark = pytest.mark.timeout(240)
 ANYONE = Scope(tenant="default", subject="operator", allowed=frozenset({"read"}))
-TABLES: LiteralString = """
-    SELECT tablename FROM pg_tables WHERE schemaname = current_schema()"""
-# Transactions are counted by each server for itself.
-ROWS: LiteralString = """
-    SELECT count(*), md5(string_agg(row, '' ORDER BY row))
-      FROM (SELECT (to_jsonb(t) - 'changed_xid')::text AS row FROM {} t) AS rows"""
-STAGES = (METADATA_STAGE, INDEX_STAGE)
-PHOTO = b"a photograph of a valve"
-SETTINGS = "facility_timezone: Europe/Berlin\n"
-
-
-class Installation(NamedTuple):
-    """An installation without processes: what they do, its test does."""
-
-    database: str
-    home: Path
-    environ: dict[str, str]
-    make_context: Callable[[], Context]
-
-    def run(self, *words: str) -> CompletedProcess[str]:
-        folder = self.home.parent
-        return typed(*words, environ=self.environ, folder=folder)
-
-    @property
-    def store(self) -> FileStore:
-        return FileStore(str(self.home / "attachments"))
-
-    @contextmanager
-    def at_work(self) -> Iterator[tuple[Context, psycopg.Connection]]:
-        """A worker, and a connection, that are gone when the block ends."""
-        ctx = self.make_context()
-        with psycopg.connect(self.database, autocommit=True) as conn:
-            yield ctx, conn
-        ctx._resources.close()
-
-
-@pytest.fixture
-def installation(make_indexing_context, database, tmp_path) -> Installation:
-    home = tmp_path / "home"
-    (tmp_path / "logchord.yaml").write_text(SETTINGS, encoding="utf-8")
-    first = make_indexing_context(LOGCHORD_HOME=str(home))
-    environ = {
-        "DATABASE_URL": database,
-        "LOGCHORD_HOME": str(home),
-        "OPENSEARCH_URL": first.settings.opensearch_url.get_secret_value(),
-        "OPENSEARCH_INDEX": first.settings.opensearch_index,
-    }
-    named = {name: environ[name] for name in ("LOGCHORD_HOME", "OPENSEARCH_INDEX")}
-    make = partial(make_indexing_context, **named)
-    return Installation(database, home, environ, make)
-
-
-def work(ctx: Context) -> None:
-    extract_metadata(ctx)
-    index_entries(ctx)
-
-
-def catch_up(ctx: Context, conn: psycopg.Connection) -> None:
-    """Do what upkeep and the workers do of themselves after a start."""
-    conn.execute("UPDATE maintenance SET created_at = created_at - interval '1 h'")
-    keep(ctx)
-    for _ in range(20):
-        if chore_records.find_unfinished(conn, chore_records.RECONCILE_INDEX) is None:
-            break
-        conn.execute("UPDATE maintenance SET due_at = now() WHERE ended_at IS NULL")
-        chores.reconcile_index(ctx)
-        conn.execute("UPDATE work SET due_at = now()")
-        work(ctx)
-    keep(ctx)
-
-
-def keep(ctx: Context) -> None:
-    assert ctx.opensearch is not None
-    keep_index(ctx.opensearch, ctx.settings.opensearch_index, ctx.pool)
-
-
-def lose(one: Installation, postgres_url: str) -> None:
-    """Lose the database, every attached file and the configuration."""
-    name = one.database.rpartition("/")[2]
-    drop_database(postgres_url, name)
-    create_database(postgres_url, name)
-    for path in sorted(one.home.parent.rglob("*"), reverse=True):
-        path.unlink() if path.is_file() else path.rmdir()
-
-
-def documents_of(ctx: Context) -> dict[str, tuple[int, Any]]:
-    """Version and text of all that is searchable, by entry."""
-    client, alias = ctx.opensearch, mapping.read_alias(ctx.settings.opensearch_index)
-    assert client is not None
-    refresh(client, alias, 10)
-    found = client.search(index=alias, body={"size": 1000, "version": True})
-    return {
-        hit["_id"]: (hit["_version"], hit["_source"].get("stream"))
-        for hit in found["hits"]["hits"]
-    }
-
-
-def wanted(conn: psycopg.Connection) -> dict[str, tuple[int, Any]]:
-    """What the index must hold: what Postgres says, and nothing beside it."""
-    ids = [row[0] for row in conn.execute("SELECT id FROM entry").fetchall()]
-    return {
-        str(one.entry_id): (one.version, one.body.get("stream"))
-        for one in documents.load(conn, "default", ids)
-    }
-
-
-def entries(conn: psycopg.Connection) -> list[Any]:
-    return conn.execute(
-        "SELECT e.external_id, e.revision, e.doc_version, e.deleted_at, r.text"
-        " FROM entry e JOIN revision r ON r.entry_id = e.id ORDER BY e.id, r.number"
-    ).fetchall()
-
-
-@pytest.mark.requirement("U23", "F36", "P1", "P6")
-def test_what_a_backup_holds_is_found_as_it_was_and_nothing_later_is(
-    installation, postgres, tmp_path_factory
-):
-    file = tmp_path_factory.mktemp("elsewhere") / "logchord.tar"
-    is_over = threading.Event()
-    pushed: list[int] = []
-
-    def push() -> None:
-        with psycopg.connect(installation.database, autocommit=True) as conn:
-            while not is_over.is_set():
-                number = len(pushed)
-                with conn.transaction():
-                    save_entry(conn, f"flow{number}", f"flow {number}", stages=STAGES)
-                pushed.append(number)
-
-    with installation.at_work() as (ctx, conn):
-        ids = [save_entry(conn, f"e{n}", f"trip {n}", stages=STAGES) for n in range(8)]
-        attach(installation, conn, ids[0])
-        key = make_key(conn)
-        with conn.transaction():
-            tombstone(conn, "default", ids[7], reason=None, stages=[INDEX_STAGE])
-        work(ctx)
-
-        flow = threading.Thread(target=push)
-        flow.start()
-        made = installation.run("backup", str(file), "--json")
-        is_over.set()
-        flow.join()
-
-        # What the backup does not hold: edits, deletions, enrichment, and new entries.
-        for number in range(3):
-            for turn in range(3):
-                save_entry(conn, f"e{number}", f"ghost {turn}", stages=STAGES)
-        with conn.transaction():
-            tombstone(conn, "default", ids[3], reason=None, stages=[INDEX_STAGE])
-        conn.execute(
-            "UPDATE entry SET doc_version = doc_version + 9 WHERE id = %s", ids[4:5]
-        )
-        later = str(save_entry(conn, "later", "a ghost", stages=STAGES))
-        work(ctx)
-        ahead = documents_of(ctx)
-
-    assert made.returncode == 0, made.stderr
-    assert stat.S_IMODE(file.stat().st_mode) == 0o600
-    assert later in ahead
-    lose(installation, postgres.url)
-
-    done = installation.run("restore", str(file))
-
-    assert done.returncode == 0, done.stderr
-    assert (installation.home.parent / "logchord.yaml").read_text("utf-8") == SETTINGS
-    with installation.store.open(hashlib.sha256(PHOTO).digest()) as photo:
-        assert photo.read() == PHOTO
-    with installation.at_work() as (ctx, conn):
-        kept = entries(conn)
-        texts = {name: text for name, *_, text in kept}
-        assert {f"e{n}": f"trip {n}" for n in range(8)}.items() <= texts.items()
-        flowed = [name for name in texts if name.startswith("flow")]
-        assert len(texts) == 8 + len(flowed)
-        assert json.loads(made.stdout)["entries"] == len(texts) - 1
-        assert keys.find(conn, key).subject == "tester"
-        # The proof of this test: without the epoch raised the stale documents stay.
-        epoch = conn.execute("SELECT epoch FROM installation").fetchone()[0]
-        conn.execute("UPDATE installation SET epoch = 0")
-        catch_up(ctx, conn)
-        stale = documents_of(ctx)
-        assert stale != wanted(conn)
-        assert later not in stale
-        assert epoch > 0
-
-    refused = installation.run("restore", str(file))
-    name = installation.database.rpartition("/")[2]
-    again = installation.run("restore", str(file), "--force", name)
-
-    assert refused.returncode == 1
-    assert f"--force {name}" in refused.stderr
-    assert again.returncode == 0, again.stderr
-    assert "left as it is: logchord.yaml" in again.stderr
-    with installation.at_work() as (ctx, conn):
-        assert entries(conn) == kept
-        catch_up(ctx, conn)
-        assert documents_of(ctx) == wanted(conn)
-        empty = aliases.look(ctx.opensearch, ctx.settings.opensearch_index)
-        ctx.opensearch.indices.delete(index=empty.read)
-
-    once_more = installation.run("restore", str(file), "--force", name)
-
-    assert once_more.returncode == 0, once_more.stderr
-    with installation.at_work() as (ctx, conn):
-        catch_up(ctx, conn)
-        found = documents_of(ctx)
-        assert found == wanted(conn)
-        assert len(found) == len(texts)
-
-
-def attach(one: Installation, conn: psycopg.Connection, entry_id: UUID) -> None:
-    sha256 = hashlib.sha256(PHOTO).digest()
-    one.store.put(io.BytesIO(PHOTO), sha256, len(PHOTO))
-    conn.execute(
-        "INSERT INTO attachment (id, tenant, entry_id, external_id, position, filename,"
-        " state, bytes, sha256) VALUES (uuidv7(), 'default', %s, 'p', 0, 'p.jpg',"
-        " 'stored', %s, %s)",
-        (entry_id, len(PHOTO), sha256),
-    )
-
-
-def make_key(conn: psycopg.Connection) -> str:
-    return keys.create_key(
-        conn, tenant="default", name="k", subject="tester", scopes=("read",)
-    ).token
 
 
 @pytest.fixture(scope="module")
@@ -309,22 +72,6 @@ def kept(postgres, template, tmp_path_factory) -> Iterator[tuple[Installation, P
         assert made.returncode == 0, made.stderr
         assert "entries: 3, attached files: 1" in made.stdout
         yield one, file
-
-
-def contents(database: str) -> dict[str, Any]:
-    """Number and hash of the rows of every table that a restore leaves as it was."""
-    own = {"installation", "maintenance", "worker_process", "upkeep_loop"}
-    with psycopg.connect(database) as conn:
-        names = {row[0] for row in conn.execute(TABLES).fetchall()} - own
-        return {
-            name: conn.execute(sql.SQL(ROWS).format(sql.Identifier(name))).fetchone()
-            for name in names
-        }
-
-
-def held(database: str) -> list[Any]:
-    with psycopg.connect(database) as conn:
-        return entries(conn)
 
 
 def cut(whole: bytes) -> bytes:
