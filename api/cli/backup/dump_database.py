@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 # Processes that report themselves, and loops that turn: none of those are there then.
 _LEFT_OUT = ("worker_process", "upkeep_loop")
+# What else a server was given, the one that is filled need not have.
+_EXTENSIONS = ("vector", "pg_trgm")
 
 _UNHURRIED: LiteralString = """
     SELECT set_config('statement_timeout', '0', false),
@@ -68,6 +70,7 @@ class Snapshot:
             "--no-privileges",
             "--no-password",
             f"--snapshot={snapshot}",
+            *(f"--extension={name}" for name in _EXTENSIONS),
             *(f"--exclude-table-data={name}" for name in _LEFT_OUT),
         )
         with (

@@ -56,6 +56,8 @@ def kept(postgres, template, tmp_path_factory) -> Iterator[tuple[Installation, P
                 save_entry(conn, f"e{n}", f"trip {n}", stages=STAGES) for n in range(3)
             ]
             attach(one, conn, ids[0])
+            # Of whoever runs this server; others need not have it.
+            conn.execute("CREATE EXTENSION bloom")
             # By a server that has counted more transactions than ours ever will.
             conn.execute("UPDATE entry SET changed_xid = '900000000000'")
             conn.execute(
@@ -161,9 +163,14 @@ def test_a_database_at_work_of_others_or_of_a_newer_schema_is_left_alone(
     unknown = one.run("restore", str(newer), "--force", name)
     create_database(postgres.url, f"other_{name}")
     others = of_database(postgres.url, f"other_{name}")
-    with psycopg.connect(others) as conn:
-        conn.execute("CREATE TABLE payroll ()")
     foreign = {"DATABASE_URL": others}
+    filled = typed("restore", str(file), environ=foreign, folder=tmp_path)
+    with psycopg.connect(others) as conn:
+        extensions = {
+            row[0] for row in conn.execute("SELECT extname FROM pg_extension")
+        }
+        conn.execute("DROP TABLE schema_migration")
+        conn.execute("CREATE TABLE payroll ()")
     refused = typed("restore", str(file), environ=foreign, folder=tmp_path)
     drop_database(postgres.url, f"other_{name}")
     absent = typed("restore", str(file), environ=foreign, folder=tmp_path)
@@ -172,7 +179,9 @@ def test_a_database_at_work_of_others_or_of_a_newer_schema_is_left_alone(
     assert (at_work.returncode, unknown.returncode, refused.returncode) == (1, 1, 1)
     assert "worker embed. Stop them first" in at_work.stderr
     assert "9999_pre_later.sql" in unknown.stderr
-    assert "not Logchord's, such as payroll" in refused.stderr
+    assert filled.returncode == 0, filled.stderr
+    assert extensions == {"plpgsql", "vector", "pg_trgm"}
+    assert "not Logchord's, such as" in refused.stderr
     assert f'database "other_{name}" does not exist' in absent.stderr
     assert len(held(one.database)) == 3
 
