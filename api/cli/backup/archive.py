@@ -181,6 +181,16 @@ def open_part(path: Path, name: str) -> Iterator[BinaryIO]:
 
 
 @contextmanager
+def open_at(path: Path, name: str) -> Iterator[IO[bytes]]:
+    """Open the file where a part begins, for a program that reads on by itself."""
+    with _opened(path) as tar:
+        starts = [one.offset_data for one in _members(tar) if one.name == name]
+    with path.open("rb", buffering=0) as file:
+        file.seek(starts[0])
+        yield file
+
+
+@contextmanager
 def _opened(path: Path) -> Iterator[tarfile.TarFile]:
     try:
         with tarfile.open(path, "r:") as tar:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from subprocess import PIPE
@@ -19,6 +19,9 @@ from shared.postgres.pool import translate_database_errors
 
 if TYPE_CHECKING:
     from psycopg import Connection
+
+# What pg_restore of 17 and later writes, whichever server it is for.
+_LIMIT, _KNOWS_THE_LIMIT = b"\nSET transaction_timeout = 0;\n", 170_000
 
 _NAMED: LiteralString = """
     SELECT current_database(), current_schema(),
@@ -136,19 +139,26 @@ def fill_database(
         with suppress(BrokenPipeError):
             statements.write(begin.as_bytes(conn))
             statements.flush()
-            with running(script, stdin=PIPE, stdout=statements, stderr=told) as opened:
-                packed = cast("IO[bytes]", opened.stdin)
-                # Whoever has read enough, or died, reads no further.
-                with suppress(BrokenPipeError):
-                    for piece in archive.pieces(dump):
-                        packed.write(piece)
-                    packed.close()
+            with running(script, stdin=dump, stdout=PIPE, stderr=told) as opened:
+                unpacked = archive.pieces(cast("IO[bytes]", opened.stdout))
+                for piece in bearable(unpacked, conn.info.server_version):
+                    statements.write(piece)
                 if opened.wait() != 0:
                     raise CommandError(_why(told))
             statements.write(end.as_bytes(conn))
             statements.close()
         if filling.wait() != 0:
             raise CommandError(_why(told))
+
+
+def bearable(unpacked: Iterable[bytes], server: int) -> Iterator[bytes]:
+    """Yield the statements of a dump without the one that an older server refuses.
+
+    It stands among the first; entries that quote it come later.
+    """
+    for number, piece in enumerate(unpacked):
+        is_refused = number == 0 and server < _KNOWS_THE_LIMIT
+        yield piece.replace(_LIMIT, b"\n", 1) if is_refused else piece
 
 
 def _why(told: IO[bytes]) -> str:

@@ -72,7 +72,7 @@ def _restore(
         _refuse_unfit(target, force)
         step = "Filling the database"
         steps.begin(step)
-        with archive.open_part(file, archive.DATABASE) as dump:
+        with archive.open_at(file, archive.DATABASE) as dump:
             fill_database(conn, target, programs, dump)
         steps.end(step)
     return manifest, told
