@@ -5,7 +5,7 @@ They go back to where the settings of today name them, never to where an archive
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -24,12 +24,23 @@ _FILE = "_FILE"
 _OF_HOME = ("secrets.json", "cli_key")
 
 
-def list_files(environ: Mapping[str, str], settings: Settings) -> Roles:
-    """Yield each file of the configuration that is there, with its role in it."""
+def read_files(
+    environ: Mapping[str, str], settings: Settings
+) -> Iterator[tuple[str, Path, bytes]]:
+    """Yield each file of the configuration that is there: its role, path, content."""
+    for role, path in _list_files(environ, settings):
+        try:
+            yield role, path, path.read_bytes()
+        except OSError as exc:
+            message = f"{path}, a file of the configuration, cannot be read: "
+            raise CommandError(f"{message}{exc.strerror}.") from exc
+
+
+def _list_files(environ: Mapping[str, str], settings: Settings) -> Roles:
     found = layers.config_path(environ)
     if found is not None:
         yield _SETTINGS, found
-    for role, path in (*_named_by(environ), *_named_in(settings)):
+    for role, path in (*_named_by(environ), *_named_in(settings), *_of_home(settings)):
         if path.is_file():
             yield role, path
 
@@ -54,7 +65,11 @@ def put_files_back(
     file: Path, manifest: Mapping[str, Any], settings: Settings
 ) -> list[str]:
     """Write the files that settings name, unless they are there; tell of each."""
-    return _put_back(file, manifest, _named_in(settings))
+    roles = list(_named_in(settings))
+    if settings.database_url is None:
+        # Passwords of servers that are not ours to start help nobody.
+        roles += _of_home(settings)
+    return _put_back(file, manifest, roles)
 
 
 def _named_by(environ: Mapping[str, str]) -> Roles:
@@ -76,6 +91,9 @@ def _named_in(settings: Settings) -> Roles:
             # A secret without a path is the name of a variable.
             if "/" in path:
                 yield f"sources.{name}:{path}", Path(path)
+
+
+def _of_home(settings: Settings) -> Roles:
     for name in _OF_HOME:
         yield f"home/{name}", settings.home / "run" / name
 
@@ -88,10 +106,11 @@ def _put_back(file: Path, manifest: Mapping[str, Any], roles: Roles) -> list[str
         if path.exists():
             told.append(f"left as it is: {path}")
             continue
+        with archive.open_part(file, parts[role]["name"]) as part:
+            content = part.read()
         try:
-            with archive.open_part(file, parts[role]["name"]) as part:
-                path.parent.mkdir(parents=True, exist_ok=True)
-                write_private(path, part.read().decode("utf-8"))
+            path.parent.mkdir(parents=True, exist_ok=True)
+            write_private(path, content)
         except OSError as exc:
             message = f"{path} cannot be written: {exc.strerror}."
             raise CommandError(message) from exc

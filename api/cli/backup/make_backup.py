@@ -33,6 +33,7 @@ def make_backup(
     settings: Settings, url: str, path: Path, steps: Steps, *, force: bool
 ) -> Backup:
     """Write a backup; there is none under this name unless it is whole."""
+    configuration = list(configuration_files.read_files(os.environ, settings))
     with archive.new_archive(path, force=force) as writer, take_snapshot(url) as moment:
         told = moment.describe()
         steps.begin("Dumping the database")
@@ -41,9 +42,9 @@ def make_backup(
         steps.end("Dumping the database")
         missing = _add_attachments(writer, moment, open_store(settings), steps)
         files: list[str] = []
-        for role, file in configuration_files.list_files(os.environ, settings):
+        for role, file, content in configuration:
             name = f"{archive.CONFIGURATION}{len(files) + 1}"
-            writer.add(name, [file.read_bytes()], role=role, file=str(file))
+            writer.add(name, [content], role=role, file=str(file))
             files.append(str(file))
         writer.close({"release": VERSION, **told, "missing_attachments": missing})
         attachments = writer.attachments

@@ -275,7 +275,7 @@ def test_an_upgrade_backs_up_first_and_its_backup_is_the_way_back(
 
 @pytest.mark.requirement("U23")
 def test_an_embedded_database_is_filled_and_backed_up_while_its_stack_rests(
-    kept, tmp_path, reap
+    kept, database, tmp_path, reap
 ):
     _, file = kept
     # The servers of root, which are another user's, have to get there.
@@ -291,4 +291,13 @@ def test_an_embedded_database_is_filled_and_backed_up_while_its_stack_rests(
     made = json.loads(again.stdout)
     assert (made["entries"], made["attachments"]) == (3, 1)
     assert ended(here.home)
+    # Passwords of servers that are not used are nobody's elsewhere.
+    elsewhere = {
+        "DATABASE_URL": database,
+        "LOGCHORD_HOME": "/proc/nobody-writes-here",
+        "LOGCHORD_ATTACHMENTS__STORE": str(tmp_path / "attachments"),
+    }
+    moved = typed("restore", made["file"], environ=elsewhere, folder=tmp_path)
+    assert moved.returncode == 0, moved.stderr
+    assert len(held(database)) == 3
     service_user.discard_home(here.home)
