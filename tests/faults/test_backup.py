@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import secrets
 import time
 from pathlib import Path
 from typing import LiteralString
@@ -10,6 +11,7 @@ from typing import LiteralString
 import httpx2
 import pytest
 
+from tests.support.faults import previous
 from tests.support.faults.measures.ledger import CONVERGE_SECONDS, Ledger, Posting
 from tests.support.faults.measures.size import (
     EVERY_STAGE,
@@ -17,7 +19,11 @@ from tests.support.faults.measures.size import (
     SHORT_LEASE,
     N,
 )
-from tests.support.fixtures.servers import create_database, drop_database
+from tests.support.fixtures.servers import (
+    create_database,
+    drop_database,
+    of_database,
+)
 from tests.support.fixtures.system import CORE, System
 from tests.support.statements import fetch_rows
 from tests.support.typed import typed
@@ -86,6 +92,39 @@ def test_after_a_restore_the_index_is_as_the_backup_and_nothing_newer_is_found(
     assert before.items() <= kept.items()
     assert shown == []
     assert (line.accepted, line.harm) == (len(kept), {})
+
+
+@pytest.mark.slow
+@pytest.mark.requirement("U23")
+@pytest.mark.timeout(300)
+def test_the_backup_of_an_upgrade_is_what_the_previous_release_goes_on_with(
+    make_system, postgres, tmp_path_factory
+):
+    known = previous.find()
+    if known is None:
+        pytest.skip("the history here does not reach back to the previous release")
+    release = previous.unpack(known, tmp_path_factory.mktemp("previous"))
+    name = f"back_{secrets.token_hex(6)}"
+    create_database(postgres.url, name)
+    system = make_system(database=of_database(postgres.url, name))
+    old = {"code": release.folder}
+    system.run("migrate", **old)
+    made = ("keys", "create", "--name", "kept", "--scope", "read", "--scope", "ingest")
+    token = system.run(*made, "--json", **old)
+
+    told = json.loads(logchord(system, "upgrade", "--json"))
+    logchord(system, "restore", told["backup"])
+
+    assert len(told["applied"]) > 1
+    # It ends with 1 where anything is pending, or is not as it was applied.
+    system.run("migrate", "--check", **old)
+    system.start("api", **old)
+    system.wait_ready()
+    with system.client(json.loads(token)["token"]) as client:
+        one = {"external_id": "1", "text": "after the way back"}
+        client.post("/v1/entries", json=one).raise_for_status()
+    system.kill_all()
+    drop_database(postgres.url, name)
 
 
 def logchord(system: System, *words: str) -> str:

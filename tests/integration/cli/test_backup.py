@@ -238,9 +238,7 @@ def waits_of_psql(conn: psycopg.Connection) -> list[str | None]:
 
 
 @pytest.mark.requirement("U23")
-def test_an_upgrade_backs_up_first_and_its_backup_is_the_way_back(
-    postgres, tmp_path, monkeypatch
-):
+def test_an_upgrade_backs_up_first_and_its_backup_is_the_way_back(postgres, tmp_path):
     name = f"older_{secrets.token_hex(6)}"
     create_database(postgres.url, name)
     database = of_database(postgres.url, name)
@@ -251,7 +249,12 @@ def test_an_upgrade_backs_up_first_and_its_backup_is_the_way_back(
         (older / one.name).write_text(one.sql, encoding="utf-8")
     migrations.migrate(database, folder=older)
     with psycopg.connect(database) as conn:
-        save_entry(conn, "e0", "trip 0")
+        # What saves entries may need what is still to be applied.
+        conn.execute(
+            "INSERT INTO api_key (key_id, tenant, subject, name, hash, scopes)"
+            " VALUES ('k', 'default', 'tester', 'k', '', '{}')"
+        )
+    before_it = contents(database)
     environ = {"DATABASE_URL": database, "LOGCHORD_HOME": str(tmp_path / "home")}
     run = partial(typed, environ=environ, folder=tmp_path)
 
@@ -259,9 +262,9 @@ def test_an_upgrade_backs_up_first_and_its_backup_is_the_way_back(
     again = run("upgrade")
     file = json.loads(done.stdout)["backup"]
     migrated = migrations.migrate(database, dry_run=True)
-    back = run("restore", file, "--force", name)
+    back = run("restore", file)
     pending = migrations.migrate(database, dry_run=True)
-    texts = held(database)
+    after_it = contents(database)
     drop_database(postgres.url, name)
 
     assert (done.returncode, again.returncode) == (0, 0), done.stderr
@@ -270,7 +273,7 @@ def test_an_upgrade_backs_up_first_and_its_backup_is_the_way_back(
     assert "Nothing is pending" in again.stderr
     assert back.returncode == 0, back.stderr
     assert pending == [last.name]
-    assert [(one[0], one[-1]) for one in texts] == [("e0", "trip 0")]
+    assert after_it == before_it
 
 
 @pytest.mark.requirement("U23")
