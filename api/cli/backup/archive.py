@@ -67,6 +67,7 @@ class ArchiveWriter:
             "attachments": self.attachments,
             "attachment_bytes": self.attachment_bytes,
         }
+        manifest["sha256"] = _hash_of_manifest(manifest)
         self._write(MANIFEST, [json.dumps(manifest, indent=1).encode()])
         self.file.write(bytes(2 * tarfile.BLOCKSIZE))
 
@@ -146,7 +147,8 @@ def check(path: Path, progress: Progress) -> dict[str, Any]:
             else:
                 found[member.name] = (member.size, sha256)
             progress(tar.offset)
-    if manifest.get("format") != FORMAT:
+    told = manifest.pop("sha256", None)
+    if manifest.get("format") != FORMAT or told != _hash_of_manifest(manifest):
         raise _damaged(path, MANIFEST)
     wanted = {
         part["name"]: (part["bytes"], part["sha256"]) for part in manifest["parts"]
@@ -154,8 +156,8 @@ def check(path: Path, progress: Progress) -> dict[str, Any]:
     for name in sorted(wanted.keys() | found.keys()):
         if wanted.get(name) != found.get(name):
             raise _damaged(path, name)
-    told = (manifest["attachments"], manifest["attachment_bytes"])
-    if told != (attachments, attachment_bytes) or DATABASE not in found:
+    counted = (manifest["attachments"], manifest["attachment_bytes"])
+    if counted != (attachments, attachment_bytes) or DATABASE not in found:
         raise _damaged(path, "the attachments")
     return manifest
 
@@ -230,6 +232,10 @@ def _read_manifest(tar: tarfile.TarFile, member: tarfile.TarInfo) -> dict[str, A
     except ValueError:
         return {}
     return found if isinstance(found, dict) else {}
+
+
+def _hash_of_manifest(manifest: dict[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(manifest, sort_keys=True).encode()).hexdigest()
 
 
 def _damaged(path: Path, what: str) -> CommandError:

@@ -92,6 +92,9 @@ def flip(whole: bytes, at: int) -> bytes:
         pytest.param(lambda whole: flip(whole, 4000), id="a bit of the dump"),
         pytest.param(lambda whole: flip(whole, whole.index(PHOTO)), id="of a file"),
         pytest.param(lambda whole: flip(whole, 5), id="of a name"),
+        pytest.param(
+            lambda whole: flip(whole, whole.rindex(b": 3,") + 2), id="a count"
+        ),
         pytest.param(lambda whole: whole[: whole.rindex(b"manifest")], id="its end"),
         pytest.param(lambda _: b"", id="nothing"),
     ],
