@@ -36,6 +36,7 @@ _TABLES: LiteralString = """
      ORDER BY c.relname"""
 _HELD: LiteralString = """
     SELECT (SELECT count(*) FROM entry), (SELECT epoch FROM installation)"""
+_PURGED: LiteralString = "SELECT source, external_id, tenant FROM purged"
 _CONNECTED: LiteralString = """
     SELECT DISTINCT application_name FROM pg_stat_activity
      WHERE datname = current_database() AND pid <> pg_backend_pid()
@@ -84,6 +85,8 @@ class TargetDatabase:
     epoch: int
     is_ours: bool
     tables: tuple[str, ...]
+    # Source, external id and tenant of what must not come back.
+    purged: frozenset[tuple[str, str, str]]
     # What is connected to it, by the names that our processes give themselves.
     processes: tuple[str, ...]
 
@@ -95,12 +98,21 @@ def look_at_database(conn: Connection) -> TargetDatabase:
         tables = tuple(row[0] for row in conn.execute(_TABLES).fetchall())
         connected = conn.execute(_CONNECTED).fetchall()
         entries = epoch = 0
-        if is_ours and {"entry", "installation"} <= set(tables):
+        purged: list[tuple[str, str, str]] = []
+        if is_ours and {"entry", "installation", "purged"} <= set(tables):
             ((entries, epoch),) = conn.execute(_HELD).fetchall()
+            purged = conn.execute(_PURGED).fetchall()
     # Without whose they are, and the number of each process.
     processes = sorted({" ".join(row[0].split()[1:-1]) for row in connected})
     return TargetDatabase(
-        name, schema, entries, epoch or 0, is_ours, tables, tuple(processes)
+        name=name,
+        schema=schema,
+        entries=entries,
+        epoch=epoch or 0,
+        is_ours=is_ours,
+        tables=tables,
+        purged=frozenset(purged),
+        processes=tuple(processes),
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,6 +21,7 @@ from api.cli.backup.fill_database import (
 from api.cli.backup.postgres_programs import find_programs
 from api.cli.backup.reached_database import load_settings, reach_database
 from api.cli.output import CommandError, Output
+from api.cli.render.terminal import plain
 from api.cli.stack.progress import Steps, show_steps
 from local import stack
 from shared.enrich.attachments.file_store import open_store
@@ -44,14 +46,15 @@ def restore(*, file: Path, force: str | None) -> None:
     """
     out = output.current()
     with show_steps(out) as steps:
-        manifest, told = _restore(file, force, steps)
-    _tell(out, file, manifest, told)
+        manifest = _checked(file, steps)
+        told, back = _restore(file, manifest, force, steps)
+    _tell(out, file, manifest, told, back)
 
 
 def _restore(
-    file: Path, force: str | None, steps: Steps
-) -> tuple[dict[str, Any], list[str]]:
-    manifest = _checked(file, steps)
+    file: Path, manifest: Mapping[str, Any], force: str | None, steps: Steps
+) -> tuple[list[str], list[tuple[str, str, str]]]:
+    """Put all of it back; tell of files, and of what was purged since the backup."""
     told = configuration_files.put_settings_back(file, manifest, os.environ)
     settings = load_settings(os.environ)
     pid = stack.running_pid(settings.home)
@@ -75,7 +78,8 @@ def _restore(
         with archive.open_at(file, archive.DATABASE) as dump:
             fill_database(conn, target, programs, dump)
         steps.end(step)
-    return manifest, told
+        back = target.purged - look_at_database(conn).purged
+    return told, sorted(back)
 
 
 def _connected(url: str) -> Connection:
@@ -140,7 +144,11 @@ def _put_attachments_back(
 
 
 def _tell(
-    out: Output, file: Path, manifest: Mapping[str, Any], told: list[str]
+    out: Output,
+    file: Path,
+    manifest: Mapping[str, Any],
+    told: list[str],
+    back: list[tuple[str, str, str]],
 ) -> None:
     found = {
         "restored": str(file),
@@ -148,6 +156,7 @@ def _tell(
         "entries": manifest["entries"],
         "attachments": manifest["attachments"],
         "configuration": told,
+        "purged_since": ["/".join(name[:2]) for name in back],
     }
     if out.prints_json(found):
         return
@@ -157,6 +166,11 @@ def _tell(
     )
     for line in told:
         out.say(line)
+    if back:
+        out.complain("What was purged since is kept out no longer; purge it again:")
+    for source, external_id, tenant in back:
+        named = shlex.join([f"{source}/{external_id}", "--tenant", tenant])
+        out.complain(plain(f"logchord purge {named}"))
     out.say(
         "Now `logchord up`, or start your processes after `logchord migrate`. The"
         " search index is brought in line with it by itself; sources are read again"

@@ -19,6 +19,7 @@ from shared import migrations
 from shared.access.scope import Scope
 from shared.entries.reading import change_feed
 from shared.entries.reading.change_feed import FeedPosition
+from shared.entries.removal import purge
 from shared.postgres.pool import connect
 from tests.support.fixtures.servers import (
     copied,
@@ -197,6 +198,7 @@ def test_a_restore_that_is_killed_changes_nothing_and_is_begun_again(kept, reap)
     before = contents(one.database)
     with psycopg.connect(one.database) as conn:
         save_entry(conn, "later", "since then")
+        purge.purge(conn, "default", "api", "e1")
     words = [str(BIN / "logchord"), "restore", str(file), "--force", name]
     with (
         psycopg.connect(one.database, autocommit=True) as conn,
@@ -216,6 +218,7 @@ def test_a_restore_that_is_killed_changes_nothing_and_is_begun_again(kept, reap)
     again = one.run("restore", str(file), "--force", name)
 
     assert again.returncode == 0, again.stderr
+    assert "logchord purge api/e1 --tenant default" in again.stderr
     assert contents(one.database) == before
     assert before["glossary_form"][0] == 1
     with psycopg.connect(one.database) as conn:

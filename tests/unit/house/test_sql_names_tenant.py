@@ -16,6 +16,7 @@ FOR_EVERY_TENANT = {
     ("api/cli/backup/dump_database.py", "_FACTS"),
     ("api/cli/backup/dump_database.py", "_FILES"),
     ("api/cli/backup/fill_database.py", "_HELD"),
+    ("api/cli/backup/fill_database.py", "_PURGED"),
     ("api/cli/backup/fill_database.py", "_END"),
     # A key is found by its own digest; it says which tenant its caller is.
     ("shared/access/keys.py", "_FIND"),
