@@ -1,6 +1,7 @@
 """Prometheus figures of one API process; what Postgres knows is asked when scraped."""
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
 
 from prometheus_client import (
     CollectorRegistry,
@@ -12,6 +13,7 @@ from prometheus_client import (
 
 from shared.sources.admin.source_overview import Behind
 from shared.work.lag import Lag, StageLag
+from shared.work.work_overview import QueueState
 
 REGISTRY = CollectorRegistry()
 _REQUESTS = Counter(
@@ -96,18 +98,36 @@ _OF_STAGE: tuple[tuple[str, str, Callable[[StageLag], float]], ...] = (
 )
 
 
+class WorkFigures(NamedTuple):
+    """What Postgres knows of stages, sources and workers."""
+
+    behind: Lag
+    sources: Sequence[Behind]
+    queues: Sequence[QueueState]
+
+
 def render(
-    behind: Lag | None, sources: Sequence[Behind], quotas: Mapping[str, int]
+    work: WorkFigures | None,
+    quotas: Mapping[str, int],
+    components: Mapping[str, bool],
 ) -> bytes:
     """Return the metrics of this process, of Postgres and of Redis, if they answer."""
     fresh = CollectorRegistry()
     known = Gauge(
         "logchord_work_known", "1 if Postgres told of the work.", registry=fresh
     )
-    known.set(behind is not None)
-    if behind is not None:
-        _render_stages(behind, fresh)
-        _render_sources(sources, fresh)
+    known.set(work is not None)
+    if work is not None:
+        _render_stages(work.behind, fresh)
+        _render_sources(work.sources, fresh)
+        alive = Gauge(
+            "logchord_workers_alive",
+            "Workers that report themselves.",
+            ["queue"],
+            registry=fresh,
+        )
+        for one in work.queues:
+            alive.labels(one.queue).set(one.alive)
     left = Gauge(
         "logchord_llm_quota_remaining",
         "Answers that a model may still word just now.",
@@ -116,6 +136,14 @@ def render(
     )
     for tenant, count in quotas.items():
         left.labels(tenant).set(count)
+    well = Gauge(
+        "logchord_component_up",
+        "1 if it answers, as /health/ready says.",
+        ["component"],
+        registry=fresh,
+    )
+    for name, is_well in components.items():
+        well.labels(name).set(is_well)
     return generate_latest(REGISTRY) + generate_latest(fresh)
 
 

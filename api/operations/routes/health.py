@@ -1,6 +1,7 @@
 """Health: is it alive, is it ready, and what S1's clients ask."""
 
 import asyncio
+from collections.abc import Mapping
 from typing import Literal
 
 from fastapi import Request, Response
@@ -19,16 +20,18 @@ from shared.errors import CapacityError, DatabaseConnectionError, DatabaseQueryE
 from shared.language_models import quota
 from shared.language_models.chosen_model import PURPOSES, choose_model
 from shared.log import get_logger
+from shared.messaging import task_names
 from shared.postgres.pool import connection
-from shared.sources.admin.source_overview import Behind, behind
-from shared.work import lag, stage_pauses
-from shared.work.lag import Lag
+from shared.sources.admin.source_overview import behind
+from shared.work import lag, live_processes, stage_pauses, work_overview
 
 log = get_logger()
 
 router = StrictRouter(tags=["health"], route_class=StrictRoute)
 
 _LISTING_SECONDS = 0.3
+# However many scrape it.
+_PROBES_KEPT_SECONDS = 1.0
 # Without these nothing works; the others have a way round them.
 _NEEDED = ("postgres", "migrations")
 
@@ -97,9 +100,7 @@ async def health(ctx: Ctx) -> Response:
     """For S1's clients; use `/health/live` for liveness probes."""
     found, (names, spent) = await asyncio.gather(ctx.probes.all(), _known(ctx))
     down = not found["postgres"].ok
-    # Switched off on purpose is said, but is nothing to be mended.
-    needed = {*found} - ({"opensearch"} if _is_off(ctx) else set())
-    all_well = all(found[name].ok for name in needed) and not spent
+    all_well = all(found[name].ok for name in _needed(ctx, found)) and not spent
     status = "unhealthy" if down else "healthy" if all_well else "degraded"
     connected = found["opensearch"].ok
     body = {
@@ -126,17 +127,21 @@ async def get_metrics(request: Request, ctx: Ctx) -> Response:
         scope = await ctx.callers.find(request)
         scope.require("admin")
         whose = scope.watched
-    known, quotas = await asyncio.gather(
-        asyncio.to_thread(_lag, ctx, whose), asyncio.to_thread(_quotas, ctx, whose)
+    work, quotas, found = await asyncio.gather(
+        asyncio.to_thread(_work, ctx, whose),
+        asyncio.to_thread(_quotas, ctx, whose),
+        ctx.probes.all(kept_seconds=_PROBES_KEPT_SECONDS),
     )
-    work, sources = known or (None, [])
-    text = metrics.render(work, sources, quotas)
+    components = {name: found[name].ok for name in _needed(ctx, found)}
+    text = metrics.render(work, quotas, components)
     return Response(text, media_type="text/plain; version=0.0.4")
 
 
-def _is_off(ctx: ApiContext) -> bool:
+def _needed(ctx: ApiContext, found: Mapping[str, Finding]) -> set[str]:
+    """Return the names of all that should answer: what is switched off need not."""
     url = ctx.settings.opensearch_url
-    return url is not None and url.get_secret_value() == "off"
+    is_off = url is not None and url.get_secret_value() == "off"
+    return {*found} - ({"opensearch"} if is_off else set())
 
 
 def _state(name: str, found: Finding) -> str:
@@ -162,13 +167,15 @@ def _tables_and_budgets(ctx: ApiContext) -> tuple[list[str], bool]:
     return names, any(one.code == stage_pauses.BUDGET_SPENT for one in resting)
 
 
-def _lag(ctx: ApiContext, whose: str) -> tuple[Lag, list[Behind]] | None:
+def _work(ctx: ApiContext, whose: str) -> metrics.WorkFigures | None:
     try:
         with connection(ctx.pool) as conn:
             reach = lag.reach(conn, whose)
             known = live_models.list_stages(conn, ctx.settings)
             found = ctx.counts.get(reach, lambda: lag.measure_lag(conn, known, reach))
-            return found, behind(conn, whose)
+            alive = live_processes.list_processes(conn)
+            queues = work_overview.by_queue(alive, task_names.QUEUES)
+            return metrics.WorkFigures(found, behind(conn, whose), queues)
     except (DatabaseConnectionError, DatabaseQueryError) as exc:
         # This process's own figures matter most when Postgres is away.
         log.warning("metrics_without_postgres", code=exc.error_code)

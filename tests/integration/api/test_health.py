@@ -13,7 +13,7 @@ import pytest
 
 from api.operations.health_checks import SharedLogin
 from shared.errors import DatabaseQueryError
-from tests.support.fixtures.system import System
+from tests.support.fixtures.system import ROOT, System
 
 
 def test_alive_touches_nothing(api: System):
@@ -195,6 +195,18 @@ def test_metrics_count_requests_by_route_and_due_work_by_stage(api: System, call
     assert 'logchord_due_work{class="live",stage="metadata"}' in text
     assert 'logchord_ingested_total{source="api",status="created"}' in text
     assert "00000000-0000" not in text
+
+
+def test_every_alert_of_prometheus_asks_for_figures_that_are_shown(api: System):
+    alerts = (ROOT / "compose" / "prometheus-alerts.yaml").read_text("utf-8")
+    text = httpx2.get(f"{api.url}/metrics").text
+
+    shown = set(re.findall(r"^# TYPE (\S+)", text, re.MULTILINE))
+    asked = set(re.findall(r"\blogchord_[a-z_]+", alerts))
+    assert len(asked) >= 9
+    assert asked - shown == set()
+    assert 'logchord_component_up{component="postgres"} 1.0' in text
+    assert re.search(r'logchord_workers_alive\{queue="search"\} \d', text)
 
 
 @pytest.mark.parametrize("name", ["X-Forwarded-For", "Forwarded", "X-Real-IP"])
