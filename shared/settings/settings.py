@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import ipaddress
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, Self
+from urllib.parse import urlsplit
 
 from pydantic import (
     Field,
@@ -121,7 +123,18 @@ class Settings(sections.Section):
     webhook_allowed_hosts: tuple[str, ...] = Field(
         (),
         description="Hosts that alerts may be sent to, each with its port unless that "
-        "is the usual one.",
+        "is the usual one; domains, for mails.",
+    )
+    public_url: str | None = Field(
+        None,
+        pattern=r"^https?://[^\s/]+$",
+        description="Where people find the page, without `base_path`: links of mails "
+        "and chats begin with it.",
+    )
+    smtp_url: SecretStr | None = Field(
+        None,
+        description="Server of mails: `smtp://user:password@host:587?from=me@host`; "
+        "`smtps` speaks TLS at once.",
     )
     allow_shared_host: bool = Field(
         default=False,
@@ -312,6 +325,16 @@ class Settings(sections.Section):
             raise ValueError(message)
         return value
 
+    @field_validator("smtp_url")
+    @classmethod
+    def _mail_server(cls, value: SecretStr | None) -> SecretStr | None:
+        if value is not None and not _is_mail_server(value.get_secret_value()):
+            message = (
+                "it begins with smtp:// or smtps:// and ends in ?from= and an address"
+            )
+            raise ValueError(message)
+        return value
+
     @model_validator(mode="after")
     def _consistent(self) -> Self:
         if self.anonymous_loopback and not _is_loopback(self.host):
@@ -354,6 +377,19 @@ _SCHEMES: Mapping[str, tuple[str, ...]] = {
     "search_redis_url": ("redis://", "rediss://"),
     "opensearch_url": ("http://", "https://", "off"),
 }
+
+
+def _is_mail_server(text: str) -> bool:
+    try:
+        url = urlsplit(text)
+        has_port = url.port is None or url.port > 0
+    except ValueError:
+        # What it says may hold the password.
+        return False
+    is_known = url.scheme in {"smtp", "smtps"} and url.hostname and has_port
+    return bool(
+        is_known and re.fullmatch(r"from=[\w.-]+@[\w.-]+", url.query, re.ASCII)
+    )
 
 
 def _is_loopback(host: str) -> bool:

@@ -7,16 +7,19 @@ from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import urlencode
 from uuid import UUID
+from zoneinfo import ZoneInfo
 
 from shared.access.installation_secret import installation_secret
+from shared.entries.identity import permalink
 from shared.log import get_logger
 from shared.postgres.pool import Pool, connection
 from shared.search.pipelines.plan_settings import calendar_of
 from shared.search.results.hydrate import HitRow, hydrate
 from shared.settings.settings import Settings
-from shared.times.rfc3339 import timestamp
-from shared.watch import alert_rows, saved_searches, webhook
+from shared.times.rfc3339 import on_clock, timestamp
+from shared.watch import alert_rows, channels, saved_searches, webhook
 from shared.watch.alert_rows import AlertRow
+from shared.watch.channels import Message
 from shared.watch.find_alerts import find_quiet_end
 from shared.watch.owners import find_rights
 from shared.watch.saved_searches import SavedSearch
@@ -63,9 +66,8 @@ def deliver(
     told = [one for one in alerts if one.entry_id in rows]
     if not told:
         return
-    body = _body(saved, told, rows, settings.base_path)
-    hosts = settings.webhook_allowed_hosts
-    error = webhook.send(url, body, secret, hosts, is_cancelled)
+    message = _message(saved, told, rows, settings)
+    error = channels.send(url, message, secret, settings, is_cancelled)
     with connection(pool) as conn:
         if error is None:
             alert_rows.note_delivered(conn, told)
@@ -87,6 +89,40 @@ def _without_lost(pool: Pool, alerts: Sequence[AlertRow]) -> Sequence[AlertRow]:
             why = f"{alert_rows.MOST_ATTEMPTS} workers were lost as they sent it."
             alert_rows.give_up(conn, lost, why)
     return [one for one in alerts if one not in lost]
+
+
+def _message(
+    saved: SavedSearch,
+    alerts: Sequence[AlertRow],
+    rows: dict[UUID, HitRow],
+    settings: Settings,
+) -> Message:
+    """Return the message of one alert, or of a digest."""
+    entries = [rows[one.entry_id] for one in alerts]
+    is_single = saved.rule.digest == "none"
+    first = entries[0].title or entries[0].text[:_EXCERPT_CHARACTERS]
+    subject = first if is_single else f"{len(entries)} entries"
+    texts = [_describe(one, settings, with_text=is_single) for one in entries]
+    all_of_them = f"{saved.name}: {channels.link(settings, _address(saved))}"
+    return Message(
+        str(alerts[0].id),
+        f"{saved.name}: {subject}",
+        "\n\n".join([*texts, all_of_them]),
+        _body(saved, alerts, rows, settings.base_path),
+    )
+
+
+def _describe(row: HitRow, settings: Settings, *, with_text: bool) -> str:
+    """Return an entry in words, with an address that stays its own."""
+    when = on_clock(row.entry_time, ZoneInfo(settings.facility_timezone))
+    named = f"{when}  {row.source}/{row.external_id}  {', '.join(row.authors)}"
+    where = channels.link(settings, permalink(row.source, row.external_id))
+    if settings.public_url is None and row.url is not None:
+        where = row.url
+    lines = [named.rstrip(), row.title, where]
+    if with_text:
+        lines.insert(2, row.text[:_EXCERPT_CHARACTERS])
+    return "\n".join(line for line in lines if line)
 
 
 def _body(

@@ -1,4 +1,4 @@
-"""Alerts sent to a webhook: signed, to named hosts, without redirects, within 10 s."""
+"""What is told to a webhook: signed, to named hosts, no redirects, within 10 s."""
 
 from __future__ import annotations
 
@@ -36,11 +36,16 @@ def check_address(url: str, hosts: Sequence[str]) -> None:
         message = f"This address cannot be used: {exc}."
         raise InvalidRequestError.field("alert.webhook_url", "value", message) from exc
     if not _is_named(origin, hosts):
-        message = (
-            f"{origin} is not among `webhook_allowed_hosts`; an"
-            " admin names the hosts that alerts may go to."
-        )
-        raise InvalidRequestError.field("alert.webhook_url", "not_allowed", message)
+        raise refuse_host(str(origin))
+
+
+def refuse_host(name: str) -> InvalidRequestError:
+    """Return the refusal of a host that the admin has not named."""
+    message = (
+        f"{name} is not among `webhook_allowed_hosts`; an"
+        " admin names the hosts that alerts may go to."
+    )
+    return InvalidRequestError.field("alert.webhook_url", "not_allowed", message)
 
 
 def make_signing_secret(installation_secret: bytes, saved_id: UUID) -> str:
@@ -58,16 +63,15 @@ def sign(secret: str, body: bytes, now: int) -> str:
 def send(
     url: str,
     told: Mapping[str, Any],
-    secret: str,
+    secret: str | None,
     hosts: Sequence[str],
     is_cancelled: Callable[[], bool],
 ) -> str | None:
     """Post what is told; return why it did not arrive, or None if it did."""
     body = json.dumps(told, separators=(",", ":")).encode()
-    headers = {
-        "Content-Type": "application/json",
-        SIGNATURE: sign(secret, body, int(time.time())),
-    }
+    headers = {"Content-Type": "application/json"}
+    if secret is not None:
+        headers[SIGNATURE] = sign(secret, body, int(time.time()))
     patience = Patience(SECONDS, time.monotonic() + SECONDS, is_cancelled)
     try:
         # Asked anew: the setting may name fewer by now.

@@ -37,7 +37,9 @@ def list_saved() -> None:
 @click.argument("query")
 @click.option("--logbook", multiple=True, help="Only entries of these logbooks.")
 @click.option("--source", multiple=True, help="Only entries of these sources.")
-@click.option("--webhook", metavar="URL", help="Where alerts are posted.")
+@click.option(
+    "--webhook", metavar="URL", help="Where to: https://, chat+https://, mailto:."
+)
 @click.option(
     "--digest",
     type=click.Choice(_DIGESTS),

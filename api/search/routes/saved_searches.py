@@ -29,6 +29,7 @@ from shared.messaging.stage_names import ALERT_STAGE
 from shared.postgres.pool import connection
 from shared.watch import (
     alert_rows,
+    channels,
     match_entries,
     preview_alerts,
     saved_searches,
@@ -156,8 +157,7 @@ def _checked(body: SavedSearchIn, scope: Scope, ctx: ApiContext) -> SavedSearchD
     """Return the draft of a search that can be carried out, and told of."""
     draft = body.draft()
     if draft.alert.webhook_url is not None:
-        hosts = ctx.settings.webhook_allowed_hosts
-        webhook.check_address(draft.alert.webhook_url, hosts)
+        channels.check_address(draft.alert.webhook_url, ctx.settings)
     _plan(ctx, scope, draft)
     return draft
 

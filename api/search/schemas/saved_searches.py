@@ -35,7 +35,7 @@ class AlertIn(RequestBody):
     enabled: StrictBool = False
     """Entries are matched while it is on; a search without it is only kept."""
     webhook_url: Annotated[str, Field(max_length=2000)] | None = None
-    """Where alerts are posted; none: they are only listed."""
+    """Where alerts go: `https://`, `chat+https://`, `mailto:`; none: only listed."""
     digest: Digest = "none"
     """Those of a shift, or of a day, are sent at its end."""
     quiet_hours: QuietHours | None = None

@@ -100,6 +100,7 @@ def test_a_list_goes_on_behind_its_cursor(caller: httpx2.Client) -> None:
             "request",
         ),
         (body(alert={"webhook_url": "https://hooks.example/x"}), "alert.webhook_url"),
+        (body(alert={"webhook_url": "mailto:a@hooks.example"}), "alert.webhook_url"),
         (
             body(alert={"quiet_hours": {"from": "22:00", "until": "22:00"}}),
             "alert.quiet_hours",

@@ -4,9 +4,9 @@ import hashlib
 import hmac
 import json
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from http.server import BaseHTTPRequestHandler
+from email.message import EmailMessage
 from typing import Any
 from uuid import UUID
 
@@ -22,7 +22,8 @@ from shared.messaging.stage_names import METADATA_STAGE
 from shared.watch import alert_rows, saved_searches, webhook
 from shared.watch.saved_searches import AlertRule, SavedSearch, SavedSearchDraft
 from tests.support.fixtures.workers import MakeContext
-from tests.support.stub_servers.json_server import answering, send
+from tests.support.stub_servers.hook import Hook
+from tests.support.stub_servers.smtp_server import MailServer
 from workers.runtime.context import Context
 from workers.tasks.alert import deliver, match_entries
 from workers.tasks.enhance import extract_metadata
@@ -30,32 +31,9 @@ from workers.tasks.enhance import extract_metadata
 TENANT = "default"
 
 
-@dataclass
-class Hook:
-    """A webhook that keeps what it is sent, and answers with these statuses in turn."""
-
-    port: int = 0
-    statuses: list[int] = field(default_factory=list)
-    came: list[dict[str, Any]] = field(default_factory=list)
-    signed: list[str] = field(default_factory=list)
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.port}/hook"
-
-    def answer(self, handler: BaseHTTPRequestHandler, body: Any) -> None:
-        self.came.append(body)
-        self.signed.append(handler.headers[webhook.SIGNATURE])
-        status = self.statuses.pop(0) if self.statuses else 204
-        headers = {"Location": f"{self.url}/elsewhere"} if status == 307 else {}
-        send(handler, status, b"", headers)
-
-
 @pytest.fixture
 def hook() -> Iterator[Hook]:
-    found = Hook()
-    with answering(found.answer) as port:
-        found.port = port
+    with Hook().serving() as found:
         yield found
 
 
@@ -75,7 +53,7 @@ def owner(conn: Any) -> Scope:
 @pytest.fixture
 def saved(conn: Any, owner: Scope, hook: Hook) -> Callable[..., SavedSearch]:
     def make(filters: dict[str, Any] | None = None, **rule: Any) -> SavedSearch:
-        told = AlertRule(enabled=True, webhook_url=hook.url, **rule)
+        told = AlertRule(enabled=True, **{"webhook_url": hook.url, **rule})
         request = {"query": "cavity", "filters": filters or {}}
         draft = SavedSearchDraft(
             "RF", request, semantic=False, similarity_threshold=None, alert=told
@@ -360,3 +338,75 @@ def test_a_rule_of_quiet_hours_is_kept(conn, owner, saved) -> None:
 
     wanted = AlertRule(enabled=True, webhook_url=one.rule.webhook_url, digest="shift")
     assert found.rule == replace(wanted, quiet_hours=("22:00", "06:00"))
+
+
+@pytest.fixture
+def mails(
+    make_context: MakeContext, owner: Scope, conn: Any, fire: Any
+) -> Callable[..., EmailMessage]:
+    def send(title: str, **settings: str) -> EmailMessage:
+        """Return the mail that an entry of this title makes."""
+        told = AlertRule(enabled=True, webhook_url="mailto:me@example.org")
+        draft = SavedSearchDraft(
+            "RF\r\nBcc: a@b",
+            {"query": "cavity"},
+            semantic=False,
+            similarity_threshold=None,
+            alert=told,
+        )
+        saved_searches.create(conn, owner, draft)
+        conn.commit()
+        fire("A", title=title, authors=("J. Ruiz",))
+        with MailServer().serving() as server:
+            where = f"smtp://127.0.0.1:{server.port}?from=logchord@example.org"
+            deliver(
+                make_context(
+                    LOGCHORD_WEBHOOK_ALLOWED_HOSTS="example.org",
+                    LOGCHORD_SMTP_URL=where,
+                    **settings,
+                )
+            )
+        [mail] = server.mails
+        assert "rcpt TO:<me@example.org>" in server.commands
+        return mail
+
+    return send
+
+
+def test_an_alert_is_mailed_in_plain_words_with_an_address_that_stays(
+    conn: Any, mails: Callable[..., EmailMessage]
+) -> None:
+    where = "https://logbook.example.org"
+    mail = mails("Trip\r\nBcc: all@example.org", LOGCHORD_PUBLIC_URL=where)
+
+    # Neither what an entry nor what a search is called adds a header.
+    assert mail["Bcc"] is None
+    assert mail["Subject"] == "RF Bcc: a@b: Trip Bcc: all@example.org"
+    assert mail.get_content_type() == "text/plain"
+    assert mail["Auto-Submitted"] == "auto-generated"
+    [(alert_id,)] = conn.execute("SELECT id::text FROM alert").fetchall()
+    assert mail["Message-ID"] == f"<{alert_id}@example.org>"
+    said = mail.get_content()
+    assert "api/A  J. Ruiz" in said
+    assert "cavity A" in said
+    assert f"{where}/e/api/A" in said
+    assert f"{where}/search?q=cavity" in said
+    assert rows(conn) == [(True, False, 1, None)]
+
+
+def test_a_chat_is_told_a_digest_as_text_alone(
+    ctx: Context, conn: Any, hook: Hook, saved: Callable[..., SavedSearch], fire: Any
+) -> None:
+    saved(digest="day", webhook_url=f"chat+{hook.url}")
+    fire("A", "B", title="<b> @all", url="https://elsewhere/1")
+    due_now(conn)
+
+    deliver(ctx)
+
+    [told] = hook.came
+    assert set(told) == {"text"}
+    subject, *lines = told["text"].splitlines()
+    assert subject == "RF: 2 entries"
+    assert lines[1:3] == ["&lt;b&gt; @\u200ball", "https://elsewhere/1"]
+    assert lines[-1] == "RF: /search?q=cavity&amp;sort=newest"
+    assert rows(conn) == [(True, False, 1, None)] * 2

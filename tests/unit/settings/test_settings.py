@@ -341,3 +341,27 @@ def test_null_in_the_environment_is_nothing_where_a_word_or_a_number_stands():
     for text, expected in {"null": None, "0.5": 0.5, "model": "model"}.items():
         read = Settings.load({variable: text}).search_modules.semantic.settings
         assert read.similarity_threshold == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "is_good"),
+    [
+        ("smtp://mail.example.org?from=l@example.org", True),
+        ("smtps://me:p%40ss@[::1]:465?from=l@example.org", True),
+        ("smtp://mail.example.org", False),
+        # In an address a plus is a space.
+        ("smtp://mail.example.org?from=l+m@example.org", False),
+        ("smtp://mail.example.org:port?from=l@example.org", False),
+        ("smtp://s3cret@mail\uff0f.example.org?from=l@example.org", False),
+        ("smtp://mail.example.org?from=l@example.org%0D%0ABcc: x", False),
+        ("https://mail.example.org?from=l@example.org", False),
+    ],
+)
+def test_a_mail_server_is_told_with_its_sender(text: str, *, is_good: bool) -> None:
+    if is_good:
+        assert Settings.load({"LOGCHORD_SMTP_URL": text}).smtp_url is not None
+        return
+    with pytest.raises(ConfigurationError) as raised:
+        Settings.load({"LOGCHORD_SMTP_URL": text})
+    assert "ends in ?from= and an address" in raised.value.message
+    assert "s3cret" not in raised.value.message

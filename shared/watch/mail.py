@@ -1,0 +1,90 @@
+"""Mails: plain text to one address of a named domain, by the admin's own server."""
+
+from __future__ import annotations
+
+import re
+import smtplib
+import ssl
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from email.message import EmailMessage
+from email.utils import format_datetime
+from urllib.parse import SplitResult, parse_qs, unquote, urlsplit
+
+from pydantic import SecretStr
+
+from shared.errors import InvalidRequestError
+from shared.watch import webhook
+
+SCHEME = "mailto:"
+# For each answer of the server.
+SECONDS = 10.0
+_ADDRESS = re.compile(r"[A-Za-z0-9._%+-]{1,64}@([A-Za-z0-9][A-Za-z0-9.-]{0,250})")
+_SUBJECT_CHARACTERS = 200
+
+
+def check_address(url: str, domains: Sequence[str], smtp_url: SecretStr | None) -> None:
+    """Refuse what is no single address of a named domain, or if no server is set."""
+    match = _ADDRESS.fullmatch(url.removeprefix(SCHEME))
+    if match is not None and smtp_url is not None:
+        if match[1].lower() not in {one.lower() for one in domains}:
+            raise webhook.refuse_host(match[1])
+        return
+    flaw = "no mails are sent from here until an admin sets `smtp_url`"
+    if match is None:
+        flaw = "it is not one address, as mailto:me@example.org"
+    message = f"This address cannot be used: {flaw}."
+    raise InvalidRequestError.field("alert.webhook_url", "value", message)
+
+
+def send(
+    url: str,
+    message_id: str,
+    subject: str,
+    text: str,
+    domains: Sequence[str],
+    smtp_url: SecretStr | None,
+) -> str | None:
+    """Hand a mail over; return why it was not taken, or None if it was."""
+    try:
+        # Asked anew: the setting may name fewer by now.
+        check_address(url, domains, smtp_url)
+    except InvalidRequestError as exc:
+        return exc.message
+    assert smtp_url is not None
+    server = urlsplit(smtp_url.get_secret_value())
+    [sender] = parse_qs(server.query)["from"]
+    mail = EmailMessage()
+    mail["From"], mail["To"] = sender, url.removeprefix(SCHEME)
+    # What an entry is called ends no header.
+    line = "".join(c if c.isprintable() else " " for c in subject)
+    mail["Subject"] = " ".join(line.split())[:_SUBJECT_CHARACTERS]
+    mail["Date"] = format_datetime(datetime.now(UTC))
+    mail["Message-ID"] = f"<{message_id}@{sender.partition('@')[2]}>"
+    # Nobody's absence is answered to a machine.
+    mail["Auto-Submitted"] = "auto-generated"
+    mail.set_content(text, cte="quoted-printable")
+    try:
+        _hand_over(server, mail)
+    except (OSError, ValueError, smtplib.SMTPException) as exc:
+        return f"The mail server did not take it: {type(exc).__name__}: {exc}"
+    return None
+
+
+def _hand_over(server: SplitResult, mail: EmailMessage) -> None:
+    trusted, host, port = ssl.create_default_context(), server.hostname, server.port
+    is_safe = server.scheme == "smtps"
+    with (
+        smtplib.SMTP_SSL(host or "", port or 465, timeout=SECONDS, context=trusted)
+        if is_safe
+        else smtplib.SMTP(host or "", port or 587, timeout=SECONDS)
+    ) as client:
+        client.ehlo()
+        if not is_safe and client.has_extn("starttls"):
+            client.starttls(context=trusted)
+            is_safe = True
+        if server.username is not None:
+            if not is_safe:
+                raise smtplib.SMTPNotSupportedError("no TLS, and so no password")
+            client.login(unquote(server.username), unquote(server.password or ""))
+        client.send_message(mail)
