@@ -70,6 +70,7 @@ from shared.settings.settings import Settings
 from shared.sources.admin import source_overview
 from shared.stages import entry_stages
 from shared.version import VERSION
+from shared.work import lag
 
 # A hosted one takes a while.
 _PROVIDER_SECONDS = 2.0
@@ -175,7 +176,7 @@ def _open(settings: Settings) -> ApiContext:
         uploads=Uploads(settings, pool),
         key_use=key_use,
         exports=Exports(settings, url),
-        counts=Sparing(lambda found: sum(one.due + one.bulk for one in found.stages)),
+        counts=lag.keep_counts(),
         entry_counts=Sparing(max),
         stocks=source_overview.keep_stocks(),
         vector_counts=Sparing(

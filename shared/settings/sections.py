@@ -5,6 +5,7 @@ from __future__ import annotations
 import zoneinfo
 from collections.abc import Iterator
 from importlib.metadata import entry_points
+from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, Self
 
 from pydantic import (
@@ -191,6 +192,25 @@ class FlowerSettings(Section):
     direct_searches: bool = Field(
         default=False,
         description="Show the tasks of direct searches, too, which then cost more.",
+    )
+
+
+class OperationsSettings(Section):
+    """Who is told when something is wrong, without asking."""
+
+    webhook_url: SecretStr | None = Field(
+        None,
+        description="Where problems are told: `https://`, `chat+https://` for Slack and"
+        " Mattermost, `mailto:`; of `webhook_allowed_hosts`.",
+    )
+    signing_secret: SecretStr | None = Field(
+        None, description="What its posts are signed with; unset: they are not."
+    )
+    backup_folder: Path | None = Field(
+        None, description="Where your backups are put: their age is watched."
+    )
+    backup_hours: float = Field(
+        26, gt=0, description="With none newer, a problem is told."
     )
 
 

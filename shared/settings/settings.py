@@ -270,6 +270,7 @@ class Settings(sections.Section):
     fusion: searching.FusionSettings = searching.FusionSettings()
     keyword: searching.KeywordSettings = searching.KeywordSettings()
     mcp: sections.McpSettings = sections.McpSettings()
+    operations: sections.OperationsSettings = sections.OperationsSettings()
     pipelines: PipelinesSettings = PipelinesSettings()
     reasoning: sections.ReasoningSettings = sections.ReasoningSettings()
     reranking: searching.RerankingSettings = searching.RerankingSettings()
@@ -387,9 +388,7 @@ def _is_mail_server(text: str) -> bool:
         # What it says may hold the password.
         return False
     is_known = url.scheme in {"smtp", "smtps"} and url.hostname and has_port
-    return bool(
-        is_known and re.fullmatch(r"from=[\w.-]+@[\w.-]+", url.query, re.ASCII)
-    )
+    return bool(is_known and re.fullmatch(r"from=[\w.-]+@[\w.-]+", url.query, re.ASCII))
 
 
 def _is_loopback(host: str) -> bool:

@@ -20,7 +20,7 @@ from shared.watch.saved_searches import SavedSearch
 MOST_ATTEMPTS = 8
 # Longer than a webhook may take; a sender that is gone loses its alerts after it.
 LEASE_SECONDS = 30.0
-_BACKOFF_SECONDS = 15.0
+BACKOFF_SECONDS = 15.0
 
 # Whoever fires alerts of a saved search does so alone: of two entries of a thread that
 # come at once one is told. It also sees whether the search is still there, and on.
@@ -199,7 +199,7 @@ def note_delivered(conn: Connection, alerts: Sequence[AlertRow]) -> None:
 
 def note_failed(conn: Connection, alerts: Sequence[AlertRow], error: str) -> None:
     """Have these sent again later, eight times in all; others of the search wait."""
-    wait = _BACKOFF_SECONDS * 2 ** alerts[0].attempts
+    wait = BACKOFF_SECONDS * 2 ** alerts[0].attempts
     given = {**_of(alerts), "error": error[:500], "wait": wait}
     conn.execute(_FAILED, {**given, "most": MOST_ATTEMPTS})
     conn.execute(_REST, {**given, "saved_id": alerts[0].saved_search_id})

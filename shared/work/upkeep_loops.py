@@ -12,7 +12,8 @@ from shared.postgres.fetch_rows import fetch_all
 LOCK_SPACE = 0x10C0
 
 # Told of by their lock alone until their first turn has ended.
-NAMES = ("sweeper", "finisher", "scheduler", "retention", "index")
+MESSAGES_LOOP = "messages"
+NAMES = ("sweeper", "finisher", "scheduler", "retention", "index", MESSAGES_LOOP)
 
 # A lock tells its holder's connection, and the connection names its process; the row
 # of the last turn knows the host of that process, too.

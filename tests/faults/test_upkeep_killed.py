@@ -1,4 +1,4 @@
-"""F37: every upkeep is killed and Redis emptied in the same second."""
+"""Upkeep is killed: with Redis emptied in the same second (F37), and while it tells."""
 
 import os
 import signal
@@ -9,13 +9,16 @@ from collections.abc import Callable
 from contextlib import suppress
 
 import psutil
+import psycopg
 import pytest
 
 from tests.support.faults.injected import emptying
 from tests.support.faults.measures.size import QUICK_VECTORS
 from tests.support.faults.searching import FAULT_INJECTION
 from tests.support.faults.standing_by import TwoOfUpkeep
+from tests.support.faults.upstreams import Upstreams
 from tests.support.fixtures.system import ROOT, System
+from tests.support.stub_servers.hook import Hook
 from tests.support.waiting import until
 
 TURNS = 3
@@ -23,6 +26,7 @@ TURNS = 3
 NUDGED_SECONDS = 5.0
 RECOVERY_SECONDS = 15.0
 WORKERS = ("api", "search", "enhance", "embed")
+_RING = "about = 'source ring'"
 _RUNNER = """
 import os, sys
 from pathlib import Path
@@ -123,3 +127,50 @@ def _upkeep_of(runner: psutil.Process, *, but: int = 0) -> psutil.Process:
         return None
 
     return until(running, within_seconds=10, what="an upkeep of the runner")
+
+
+@pytest.mark.patient
+@pytest.mark.requirement("U34")
+@pytest.mark.timeout(120)
+def test_a_stalled_source_makes_two_messages_in_all_whoever_of_upkeep_is_killed(
+    make_system, tmp_path
+):
+    often = {"poll_interval_seconds": 1, "max_interval_seconds": 1}
+    with Upstreams(tmp_path, often) as upstreams, Hook().serving() as hook:
+        logbook = upstreams.open("ring")
+        upstreams.configure()
+        told = {
+            "LOGCHORD_OPERATIONS__WEBHOOK_URL": hook.url,
+            "LOGCHORD_WEBHOOK_ALLOWED_HOSTS": f"127.0.0.1:{hook.port}",
+        }
+        system = make_system(**upstreams.environment, **told)
+        logbook.spoil("garbage", tmp_path)
+        system.start("ingest", "upkeep")
+        with psycopg.connect(system.database, autocommit=True) as conn:
+
+            def wait_for(query: str) -> None:
+                until(
+                    lambda: conn.execute(query).fetchone(),
+                    within_seconds=40,
+                    what=lambda: system.tail("upkeep"),
+                )
+
+            def turn_anew(change: str) -> None:
+                """Kill upkeep, let time pass, and start one that takes its turn."""
+                system.kill("upkeep")
+                conn.execute(f"UPDATE operations_problem SET {change} WHERE {_RING}")
+                conn.execute("DELETE FROM upkeep_loop WHERE name = 'messages'")
+                system.start("upkeep")
+                wait_for("SELECT 1 FROM upkeep_loop WHERE name = 'messages'")
+
+            wait_for(f"SELECT 1 FROM operations_problem WHERE {_RING}")
+            turn_anew("since = since - '3 min'::interval")
+            assert [one["state"] for one in hook.came] == ["began"]
+            logbook.mend()
+            gone = f"SELECT 1 FROM operations_problem WHERE {_RING} AND gone_at < now()"
+            wait_for(gone)
+            turn_anew("gone_at = gone_at - '6 min'::interval")
+
+    assert [one["state"] for one in hook.came] == ["began", "ended"]
+    assert {one["about"] for one in hook.came} == {"source ring"}
+    assert len({one["problem_id"] for one in hook.came}) == 1

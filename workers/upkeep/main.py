@@ -40,10 +40,11 @@ from shared.sources.runs import sync_config
 from shared.text.facility.facility import PLAIN, Facility
 from shared.text.facility.facility import load as load_facility
 from shared.version import VERSION
-from shared.watch import alert_rows
+from shared.watch import alert_rows, tell_problems
 from shared.work import (
     chore_records,
     due_work,
+    lag,
     live_processes,
     quarantine,
     quarantine_budget,
@@ -53,6 +54,7 @@ from shared.work import (
 from shared.work.due_work import Claim
 from shared.work.live_processes import Identity, Reporter
 from shared.work.quarantine_budget import BUDGET, Budget
+from shared.work.upkeep_loops import MESSAGES_LOOP
 from workers.runtime import quarantine_work, worker_metrics
 from workers.upkeep.loops import Loop
 
@@ -68,6 +70,7 @@ SWEEP_SECONDS = 1.0
 FINISH_SECONDS = 1.0
 RETENTION_SECONDS = 60.0
 INDEX_SECONDS = 5.0
+MESSAGES_SECONDS = 5.0
 ALERT_QUEUE = task_names.QUEUE_OF[task_names.DELIVER_ALERTS]
 CHORES_QUEUE = task_names.QUEUE_OF[task_names.EXPIRE]
 SCHEDULE_SECONDS = 1.0
@@ -311,6 +314,7 @@ def loops(settings: Settings) -> list[Loop]:
         Loop(url, "finisher", FINISH_SECONDS, finish),
         Loop(url, "scheduler", SCHEDULE_SECONDS, schedule_due, before=arrange),
         Loop(url, "retention", RETENTION_SECONDS, keep),
+        *_messages(url, settings),
     ]
     # Without an address it has no index to keep; its other duties go on.
     engine = make_client(settings) if settings.opensearch_url is not None else None
@@ -322,6 +326,16 @@ def loops(settings: Settings) -> list[Loop]:
 
         duties.append(Loop(url, "index", INDEX_SECONDS, open_index))
     return duties
+
+
+def _messages(url: str, settings: Settings) -> list[Loop]:
+    """Return the loop that tells of problems, if anybody is to be told."""
+    if settings.operations.webhook_url is None:
+        return []
+    tell = functools.partial(
+        tell_problems.tell_problems, settings=settings, counts=lag.keep_counts()
+    )
+    return [Loop(url, MESSAGES_LOOP, MESSAGES_SECONDS, tell)]
 
 
 def keep_index(engine: OpenSearch, base: str, pool: Pool) -> LogchordError | None:

@@ -1,6 +1,5 @@
 """What `doctor` asks of the machine, the back-ends, the model and the processes."""
 
-import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
@@ -15,8 +14,8 @@ from shared.embedding.vectors import live_models
 from shared.errors import LogchordError
 from shared.messaging import redis_clients
 from shared.settings.settings import Settings
+from shared.work import disk_room
 
-_ENOUGH_BYTES = 1_000_000_000
 _SECONDS = 2.0
 
 
@@ -32,17 +31,12 @@ class Check:
 
 def of_machine(settings: Settings) -> Iterator[Check]:
     """Look at the disks."""
-    for name, folder in (("home", settings.home), ("cache", settings.cache)):
-        place = folder
-        while not place.exists():
-            place = place.parent
-        free = shutil.disk_usage(place).free
-        found = f"{free / 1e9:.1f} GB free in {folder}"
-        if free >= _ENOUGH_BYTES:
-            yield Check(f"disk of {name}", "ok", found)
+    for disk in disk_room.measure_disks(settings):
+        found = f"{disk.free / 1e9:.1f} GB free in {disk.folder}"
+        if disk.is_low:
+            yield Check(f"disk of {disk.name}", "failed", found, disk.remedy)
         else:
-            remedy = f"Make room, or set LOGCHORD_{name.upper()} to another disk."
-            yield Check(f"disk of {name}", "failed", found, remedy)
+            yield Check(f"disk of {disk.name}", "ok", found)
 
 
 def of_backends(settings: Settings) -> Iterator[Check]:

@@ -365,3 +365,10 @@ def test_a_mail_server_is_told_with_its_sender(text: str, *, is_good: bool) -> N
         Settings.load({"LOGCHORD_SMTP_URL": text})
     assert "ends in ?from= and an address" in raised.value.message
     assert "s3cret" not in raised.value.message
+
+
+def test_a_backup_may_be_of_any_age_but_none() -> None:
+    name = "LOGCHORD_OPERATIONS__BACKUP_HOURS"
+    assert Settings.load({name: "0.1"}).operations.backup_hours == 0.1
+    with pytest.raises(ConfigurationError):
+        Settings.load({name: "0"})

@@ -262,3 +262,35 @@ def test_a_name_from_elsewhere_is_quoted_in_a_command():
     )
 
     assert "--stage 'message:a; rm -rf x'`" in sentence
+
+
+def test_a_problem_is_about_the_same_however_its_sentence_changes() -> None:
+    silent = process("embed", "enhance.embed", silent=20)
+    pairs = [
+        (seen(stage(quarantined=1)), seen(stage(quarantined=9))),
+        (
+            seen(stage(paused=pause("opensearch_unavailable"))),
+            seen(loops=[troubled("opensearch_unavailable")]),
+        ),
+        (
+            seen(stage("embed:m", overdue=2)),
+            seen(
+                stage("embed:n", overdue=9, oldest_seconds=99),
+                processes=[UPKEEP, process("embed", "enhance.embed")],
+            ),
+        ),
+        (
+            seen(processes=[UPKEEP, silent]),
+            seen(processes=[UPKEEP, process("embed", silent=99)]),
+        ),
+    ]
+    for before, after in pairs:
+        [one], [other] = map(diagnosis.find_problems, (before, after))
+        assert one.about == other.about
+        assert one.message != other.message
+
+
+def test_that_messages_do_not_arrive_is_told_without_saying_where_to() -> None:
+    lost = LoopState("messages", "here 1", 3, {"code": "source_unreachable"}, NOW)
+    [sentence] = diagnosis.describe_problems(seen(loops=[lost]))
+    assert "`operations.webhook_url` since 2026-03-02 12:00 UTC" in sentence
