@@ -183,6 +183,18 @@ def test_the_service_is_reached_from_inside_alone():
     assert COMPOSE["networks"]["inside"]["internal"] is True
 
 
+def test_whoever_tells_of_alerts_and_problems_has_a_way_out():
+    senders = [
+        name
+        for name, service in OURS.items()
+        for queues in service["command"][-1:]
+        if {"alert", "upkeep"} & {*queues.split(",")}
+    ]
+    assert senders == ["embed", "upkeep"]
+    for name in senders:
+        assert "outside" in SERVICES[name].get("networks", ()), name
+
+
 def test_nothing_is_published_beyond_loopback():
     published = [
         one for service in SERVICES.values() for one in service.get("ports", ())
