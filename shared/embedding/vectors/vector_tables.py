@@ -30,15 +30,13 @@ class EmbeddingModel:
     live: bool
     # The workers of searches are to load it, or have.
     warm: bool
-    # When searches last ceased to read it.
-    retired_at: datetime | None
     similarity_floor: float
     created_at: datetime
 
 
 _COLUMNS: LiteralString = """
-    SELECT model, table_name, dimension, active, live, warm, retired_at,
-           similarity_floor, created_at
+    SELECT model, table_name, dimension, active, live, warm, similarity_floor,
+           created_at
       FROM embedding_model"""
 _REGISTERED: LiteralString = _COLUMNS + " WHERE model = %(model)s"
 _ACTIVE: LiteralString = _COLUMNS + " WHERE active ORDER BY created_at, model LIMIT 100"
