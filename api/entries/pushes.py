@@ -62,7 +62,7 @@ def push(
             if kept is not None:
                 return Verdict(kept["status"], kept["body"]), True
         hidden = write_rights.beyond(conn, scope, drafts.values())
-        alone = _is_alone(body)
+        alone = isinstance(body, EntryIn) or body.atomic
         _refuse(hidden, NotFoundError, drafts, rejected, alone=alone)
         burying = write_rights.burying(conn, scope, drafts.values())
         _refuse(burying, _not_theirs, drafts, rejected, alone=alone)
@@ -105,10 +105,6 @@ def store_one(
 def of_one(tenant: str, saved: Saved) -> Verdict:
     """Return the answer to a push of a single entry."""
     return Verdict(201 if saved.status == "created" else 200, _item(tenant, saved))
-
-
-def _is_alone(body: EntryIn | EntriesIn) -> bool:
-    return isinstance(body, EntryIn) or body.atomic
 
 
 def _refuse(

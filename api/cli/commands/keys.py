@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -89,7 +89,7 @@ def list_keys(*, tenant: str) -> None:
     _refuse_odd_text(tenant)
     with _database() as conn:
         found = stored.list_keys(conn, tenant)
-    if out.prints_json([_as_json(row) for row in found]):
+    if out.prints_json([{**asdict(row), "state": row.state} for row in found]):
         return
     for row in found:
         books = "all logbooks" if row.logbooks is None else ", ".join(row.logbooks)
@@ -125,7 +125,3 @@ def _refuse_odd_text(*texts: str) -> None:
     for text in texts:
         if not text.isprintable():
             raise UsageError(f"{text!r} holds characters that cannot be shown.")
-
-
-def _as_json(row: stored.KeyRow) -> dict[str, Any]:
-    return {**asdict(row), "state": row.state}

@@ -37,7 +37,7 @@ def lines(answer: dict[str, Any], width: int) -> Iterator[str]:
     for place, one in enumerate(answer["score_trace"], start=1):
         yield from _score(place, one, whose.get(one["entry_id"], ""), width)
     # Last, for it is the longest.
-    yield from _queries(answer["plan"], width)
+    yield from _fitting(_engine_facts(answer["plan"]), width)
 
 
 def of_plan(plan: dict[str, Any], width: int) -> Iterator[str]:
@@ -52,7 +52,7 @@ def of_plan(plan: dict[str, Any], width: int) -> Iterator[str]:
         ]
         label, column = f"  {one['branch']}", len("  ") + _NAME + len(" ")
         yield from labelled(label, told, width, column=column).split("\n")
-    yield from _queries(plan, width)
+    yield from _fitting(_engine_facts(plan), width)
 
 
 def _plan(plan: dict[str, Any], width: int) -> Iterator[str]:
@@ -62,7 +62,7 @@ def _plan(plan: dict[str, Any], width: int) -> Iterator[str]:
         if name in _APART:
             continue
         yield from labelled(f"  {name}", _told(value), width, column=column).split("\n")
-    yield from _words(plan, width)
+    yield from _fitting(_plan_facts(plan), width)
 
 
 def _score(place: int, one: dict[str, Any], whose: str, width: int) -> Iterator[str]:
@@ -122,16 +122,6 @@ def _told(value: object) -> str:
     return str(value)
 
 
-def _words(plan: dict[str, Any], width: int) -> Iterator[str]:
-    """Yield the time that was read and what each word became, by language."""
-    yield from _fitting(_plan_facts(plan), width)
-
-
-def _queries(plan: dict[str, Any], width: int) -> Iterator[str]:
-    """Yield what both engines were asked, by language; of OpenSearch it is long."""
-    yield from _fitting(_engine_facts(plan), width)
-
-
 def _fitting(told: Iterator[tuple[str, str | None]], width: int) -> Iterator[str]:
     for label, text in told:
         if text is None:
@@ -141,6 +131,7 @@ def _fitting(told: Iterator[tuple[str, str | None]], width: int) -> Iterator[str
 
 
 def _plan_facts(plan: dict[str, Any]) -> Iterator[tuple[str, str | None]]:
+    """Yield the time that was read and what each word became, by language."""
     time = plan.get("time") or {"applied": []}
     for one in time["applied"]:
         whose = "read from" if time["inferred"] else "given as"
@@ -164,6 +155,7 @@ def _plan_facts(plan: dict[str, Any]) -> Iterator[tuple[str, str | None]]:
 
 
 def _engine_facts(plan: dict[str, Any]) -> Iterator[tuple[str, str | None]]:
+    """Yield what both engines were asked, by language; of OpenSearch it is long."""
     if "tsquery" not in plan:
         return
     yield "tsquery", None

@@ -20,7 +20,7 @@ from shared.text import facts
 from shared.text.analysis.tokens import scan
 from shared.text.facility.facility import Facility
 from shared.text.reading import quantities
-from shared.text.reading.quantities import UNIT_OF, Quantity
+from shared.text.reading.quantities import UNIT_OF
 from shared.text.words.identifiers import normalise_hyphens
 from shared.vocabulary.expand import UNSTEMMED
 
@@ -135,7 +135,8 @@ def _people(text: str, facility: Facility) -> Iterator[_Placed]:
 
 def _quantities(text: str) -> Iterator[_Placed]:
     for one in quantities.find_quantities(text):
-        entity = NamedEntity(QUANTITY, text[one.start : one.end], _size(one))
+        size = f"{one.dimension} {one.value:g} {UNIT_OF[one.dimension]}".rstrip()
+        entity = NamedEntity(QUANTITY, text[one.start : one.end], size)
         yield one.start, one.end, entity
 
 
@@ -171,10 +172,6 @@ def _of_filters(filters: Filters) -> Iterator[NamedEntity]:
     if filters.quantity is not None:
         said = _bounds(filters.quantity)
         yield NamedEntity(QUANTITY, said, said)
-
-
-def _size(one: Quantity) -> str:
-    return f"{one.dimension} {one.value:g} {UNIT_OF[one.dimension]}".rstrip()
 
 
 def _bounds(one: QuantityBounds) -> str:

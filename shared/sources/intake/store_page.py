@@ -186,7 +186,7 @@ class Intake:
             seen = len(items) - news.left
             counts = Counts(seen, read.bytes, unchanged=read.unchanged)
             if self.run.is_dry:
-                counts += _told(news)
+                counts += Counts(deleted=len(news.gone), rejected=len(news.bad))
             else:
                 saved, deleted = written.saved, len(written.deleted)
                 counts += counted(saved, deleted, len(news.bad), written.quarantined)
@@ -330,8 +330,3 @@ def counted(saved: Sequence[Saved], deleted: int, bad: int, quarantined: int) ->
         rejected=bad - quarantined,
         quarantined=quarantined,
     )
-
-
-def _told(news: News) -> Counts:
-    """Count what a dry run has only read."""
-    return Counts(deleted=len(news.gone), rejected=len(news.bad))
