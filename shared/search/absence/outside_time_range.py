@@ -67,7 +67,8 @@ def _counted(ask: Ask, lexicon: Lexicon, plan: Plan) -> dict[str, Any] | None:
     asked = branch_query.by_all_words(ask, lexicon, "other_times")
     if list_cuts((*plan.diagnostics, *asked.diagnostics)) or not asked.question.finds:
         return None
-    since, until = (_moment(one) for one in (plan.filters.since, plan.filters.until))
+    within = (plan.filters.since, plan.filters.until)
+    since, until = (datetime.fromisoformat(one) if one else None for one in within)
     given = {
         **asked.params,
         "since": since,
@@ -122,7 +123,3 @@ def stretch_interval(
         last = after.replace(microsecond=after.microsecond // 1000 * 1000) + _STEP
         return {"from": timestamp(since), "to": timestamp(last)}
     return None
-
-
-def _moment(end: str | None) -> datetime | None:
-    return datetime.fromisoformat(end) if end else None

@@ -21,11 +21,6 @@ def mark(number: int) -> str:
     return f"{_MARK}{number}"
 
 
-def write_tsquery(condition: Condition) -> str:
-    """Write the whole condition as the text of a tsquery."""
-    return _of(condition)
-
-
 def gate(condition: Condition) -> str:
     """Return the part of a condition that an entry's terms alone can fail.
 
@@ -37,7 +32,7 @@ def gate(condition: Condition) -> str:
             return conditions.EVERYTHING if is_wanted else conditions.NOTHING
         return leaf
 
-    return _of(conditions.with_leaves(condition, left))
+    return write_tsquery(conditions.with_leaves(condition, left))
 
 
 def needs_marks(condition: Condition) -> bool:
@@ -45,18 +40,19 @@ def needs_marks(condition: Condition) -> bool:
     return write_tsquery(condition) != gate(condition)
 
 
-def _of(condition: Condition) -> str:
+def write_tsquery(condition: Condition) -> str:
+    """Write the whole condition as the text of a tsquery."""
     match condition:
         case conditions.All(()):
             return f"!{_NO_TERM}"
         case conditions.AnyOf(()):
             return _NO_TERM
         case conditions.All(parts):
-            return f"({' & '.join(map(_of, parts))})"
+            return f"({' & '.join(map(write_tsquery, parts))})"
         case conditions.AnyOf(parts):
-            return f"({' | '.join(map(_of, parts))})"
+            return f"({' | '.join(map(write_tsquery, parts))})"
         case conditions.Not(part):
-            return f"!{_of(part)}"
+            return f"!{write_tsquery(part)}"
         case _:
             return _leaf(condition)
 

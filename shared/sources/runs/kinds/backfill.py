@@ -58,8 +58,8 @@ def _by_windows(intake: Intake) -> Steps:
     first = intake.run.window_from or load_adapter.history_start(intake.opened)
     last = intake.run.window_to or intake.opened.io.now()
     place = intake.cursor or _first_place(intake, first, last)
-    while (upper := _time(place["upper"])) > first:
-        lower = max(first, _time(place["lower"]))
+    while (upper := datetime.fromisoformat(place["upper"])) > first:
+        lower = max(first, datetime.fromisoformat(place["lower"]))
         intake.work_class = due.LIVE if place["live"] else due.BULK
         before = intake.seen
         was_through = place.get("through", False)
@@ -104,7 +104,7 @@ def _next_place(
     intake: Intake, place: dict[str, Any], lower: datetime, *, was_empty: bool
 ) -> dict[str, Any]:
     days = intake.opened.settings.chunk_days
-    width = _time(place["upper"]) - lower
+    width = datetime.fromisoformat(place["upper"]) - lower
     is_live = place["live"] and width <= timedelta(days=_FIRST_DAYS)
     if is_live:
         days = _LIVE_DAYS - _FIRST_DAYS
@@ -120,7 +120,3 @@ def _next_place(
         "live": is_live,
         "inner": None,
     }
-
-
-def _time(text: str) -> datetime:
-    return datetime.fromisoformat(text)
