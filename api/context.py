@@ -124,4 +124,5 @@ def needs(scope: str, *, counts_as: Kind | None = None) -> Callable[..., Any]:
     check.__name__ = f"needs_{scope}"
     # Read by the route, whose callers are counted before what it needs is asked.
     vars(check)["counts_as"] = counts_as or _COUNTS_AS.get(scope)
+    vars(check)["needed"] = scope
     return check

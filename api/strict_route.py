@@ -63,6 +63,8 @@ class StrictRoute(APIRoute):
     request_class = DoorRequest
     # Against which limit its requests count, as what it needs says.
     counts_as: Kind = "default"
+    # The scope that its callers need.
+    needed: str | None = None
 
     def matches(self, scope: RawScope) -> tuple[Match, RawScope]:
         """Tell whether this is the address; an encoded slash belongs to a name."""
@@ -94,7 +96,8 @@ class StrictRoute(APIRoute):
         body = self.body_field
         may_lack_body = body is not None and not body.field_info.is_required()
         is_closed = _asks_who_calls(self)
-        self.counts_as = _kind(self)
+        self.counts_as = _find_mark(self, "counts_as") or "default"
+        self.needed = _find_mark(self, "needed")
 
         async def checked(request: Request) -> Response:
             _check_address(request)
@@ -233,9 +236,10 @@ def _asks_who_calls(route: APIRoute) -> bool:
     return any(one.call is caller for one in _dependants(route))
 
 
-def _kind(route: APIRoute) -> Kind:
-    named = (getattr(one.call, "counts_as", None) for one in _dependants(route))
-    return next(filter(None, named), "default")
+def _find_mark(route: APIRoute, name: str) -> Any:
+    """Return a mark of the dependency that checks a route's callers."""
+    marks = (getattr(one.call, name, None) for one in _dependants(route))
+    return next(filter(None, marks), None)
 
 
 def _dependants(route: APIRoute) -> Iterator[Dependant]:

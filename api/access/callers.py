@@ -1,4 +1,4 @@
-"""Who calls: a key, or this machine itself where that is allowed."""
+"""Who calls: a key, a person behind a gateway, or this machine where it may."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping
 
 from starlette.requests import Request
 
-from api.access import page_sessions
-from shared.access import keys
+from api.access import gateway, page_sessions
+from shared.access import keys, people
 from shared.access.limits import Kind, Limiter, refuse
 from shared.access.scope import Scope
 from shared.errors import AccessError
@@ -47,6 +47,7 @@ class Callers:
             "ingest": settings.rate_ingest_per_minute,
             "default": settings.rate_default_per_minute,
         }
+        self._trusted = [ipaddress.ip_network(one) for one in settings.trusted_proxies]
         self._known: dict[str, tuple[float, Scope]] = {}
         # One look serves all who come with the same key meanwhile.
         self._asked: dict[str, asyncio.Task[Scope]] = {}
@@ -57,18 +58,33 @@ class Callers:
         )
 
     async def find(self, request: Request) -> Scope:
-        """Return the caller's rights, or raise 401."""
-        token = _token(request)
-        if token is None and (session := _session(request)):
-            return await self._known_by(session)
-        if token is None:
-            if self._may_be_anonymous(request):
-                _refuse_foreign_pages(request)
-                return self._anonymous
+        """Return the caller's rights, or raise 401; of a person, or 403."""
+        person = self._find_person(request)
+        token = _token(request, person)
+        if token is not None:
+            # Garbage must cost neither a thread nor a connection of the real callers'.
+            keys.check_shape(token)
+        else:
+            token = _session(request)
+        if token is not None:
+            known = await self._known_by(token)
+            return known if person is None else known.narrow_to(person)
+        if person is None and not self._may_be_anonymous(request):
             raise AccessError
-        # Garbage must cost neither a thread nor a connection of the real callers'.
-        keys.check_shape(token)
-        return await self._known_by(token)
+        _refuse_foreign_pages(request)
+        return person or self._anonymous
+
+    def _find_person(self, request: Request) -> Scope | None:
+        """Return the rights of whom a gateway names, as they are at this moment."""
+        if self._settings.people.header is None:
+            return None
+        now = people.read_people(self._settings)
+        is_trusted = self._is_trusted(_peer(request))
+        named = gateway.find_person(request, now, is_trusted=is_trusted)
+        if named is None:
+            return None
+        needed = getattr(request.scope.get("route"), "needed", None)
+        return people.find_rights(now, *named, needed or "read")
 
     async def _known_by(self, token: str) -> Scope:
         """Return whose key, or session, it is, as it was a moment ago."""
@@ -88,7 +104,8 @@ class Callers:
         limit = scope.rate_per_minute
         if limit is None:
             limit = self._limits[kind]
-        who = scope.key_id or f"anonymous:{self.address(request)}"
+        is_known = scope.key_id is not None or scope.is_person
+        who = scope.caller if is_known else f"anonymous:{self.address(request)}"
         # Reads, searches and pushes go on while Redis is away; other writes wait.
         open_without_redis = kind != "default" or request.method in _SAFE_METHODS
         allowance = await self._limiter.take(
@@ -100,12 +117,21 @@ class Callers:
 
     def address(self, request: Request) -> str:
         """Return the caller's address; a proxy's word counts only if it is trusted."""
-        peer = request.client.host if request.client else ""
-        if peer in self._settings.trusted_proxies:
+        peer = _peer(request)
+        if self._is_trusted(peer):
             forwarded = request.headers.get("x-forwarded-for", "")
             if forwarded:
                 return forwarded.rsplit(",", 1)[-1].strip()[:64]
         return peer
+
+    def _is_trusted(self, peer: str) -> bool:
+        try:
+            address = ipaddress.ip_address(peer)
+        except ValueError:
+            return False
+        # Where both kinds are listened to, the older comes as the newer.
+        plain = getattr(address, "ipv4_mapped", None) or address
+        return any(plain in network for network in self._trusted)
 
     async def _ask(self, token: str) -> Scope:
         began = time.monotonic()
@@ -141,10 +167,15 @@ class Callers:
         return is_loopback(request.client.host) and name in self._settings.allowed_hosts
 
 
+def _peer(request: Request) -> str:
+    return request.client.host if request.client else ""
+
+
 def _refuse_foreign_pages(request: Request) -> None:
     """Refuse a write that a page of somebody else has made a browser here send.
 
-    A browser sends forms and files without asking first, and has no key to lack.
+    A browser sends forms and files without asking first, and has no key to lack;
+    through a gateway it sends whoever sits there along.
     """
     origin = request.headers.get("origin")
     if request.method in _SAFE_METHODS or origin is None:
@@ -179,9 +210,12 @@ def _session(request: Request) -> str | None:
     return page_sessions.session_of(request)
 
 
-def _token(request: Request) -> str | None:
+def _token(request: Request, person: Scope | None) -> str | None:
     given = request.headers.get("authorization")
     if given is not None:
         kind, _, token = given.partition(" ")
-        return token.strip() if kind.lower() == "bearer" else ""
+        token = token.strip() if kind.lower() == "bearer" else ""
+        # A gateway may hand on what it was logged in with: that is no key of ours.
+        if person is None or token.startswith("lk_"):
+            return token
     return request.headers.get("x-api-key")

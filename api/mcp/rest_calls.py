@@ -48,11 +48,14 @@ class RestCalls:
     @classmethod
     def within(cls, app: FastAPI, request: Request) -> RestCalls:
         """Return calls to this process's application with the rights of a request."""
-        headers = {
-            name: value
-            for name, value in request.headers.items()
-            if name in _PASSED_ON or name.startswith(_FORWARDED)
-        }
+        people = app.state.settings.people
+        known = {*_PASSED_ON, *map(str.lower, filter(None, people.headers))}
+        # As they came: one that came twice is refused where it counts.
+        headers = [
+            (name, value)
+            for name, value in request.headers.raw
+            if (text := name.decode("latin-1")) in known or text.startswith(_FORWARDED)
+        ]
         peer = (request.client.host, request.client.port) if request.client else None
         transport = httpx2.ASGITransport(
             app, raise_app_exceptions=False, client=peer or ("unknown", 0)
@@ -61,7 +64,7 @@ class RestCalls:
         return cls(
             httpx2.AsyncClient(
                 transport=transport,
-                base_url=f"http://{headers.get('host', 'localhost')}{base}",
+                base_url=f"http://{request.headers.get('host', 'localhost')}{base}",
                 headers=headers,
                 timeout=_MOST_SECONDS,
                 trust_env=False,

@@ -16,8 +16,8 @@ TOO_MANY = "too_many_searches"
 
 
 def caller_of(scope: Scope) -> str:
-    """Return whose share of places a search takes: a key's, or a subject's."""
-    return scope.key_id or f"{scope.tenant}/{scope.subject}"
+    """Return whose share of places a search takes: a key's, or a person's."""
+    return f"{scope.tenant}/{scope.caller}"
 
 
 def own_share(places: int, share: float) -> int:

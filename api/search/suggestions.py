@@ -75,5 +75,5 @@ class Suggestions:
 def _key(
     query: str, scope: Scope, within: dict[str, Any], ambient: dict[str, Any]
 ) -> str:
-    who = (scope.tenant, scope.subject, scope.groups, scope.logbooks)
+    who = (scope.tenant, scope.subject, scope.groups, scope.logbooks, scope.reads_as)
     return json.dumps([query, who, within, ambient], sort_keys=True, default=str)

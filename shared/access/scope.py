@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from shared.errors import AccessError
@@ -26,11 +26,17 @@ class Scope:
     rate_per_minute: int | None = None
     # An installation's admin: a key of no facility in particular.
     everywhere: bool = False
+    # Somebody whom a gateway names; with a key, too, an agent acts for them.
+    is_person: bool = False
+    # Whom readers may name; None: the subject and the groups.
+    reads_as: tuple[str, ...] | None = None
 
     @property
     def caller(self) -> str:
-        """Return the name of whoever asks: the key, or the subject without one."""
-        return self.key_id or self.subject
+        """Return the name of whoever asks: a key, a person, both, or the subject."""
+        if not self.is_person:
+            return self.key_id or self.subject
+        return f"{self.key_id or ''} person:{self.subject}".lstrip()
 
     @property
     def watched(self) -> str:
@@ -48,10 +54,39 @@ class Scope:
         return {
             "tenant": self.tenant,
             "logbooks": None if self.logbooks is None else list(self.logbooks),
-            "principals": [
-                one for one in (self.subject, *self.groups) if one not in _MARKS
-            ],
+            "principals": [one for one in self._principals if one not in _MARKS],
         }
+
+    @property
+    def _principals(self) -> tuple[str, ...]:
+        own = (self.subject, *self.groups)
+        return own if self.reads_as is None else self.reads_as
+
+    @property
+    def _held(self) -> frozenset[str]:
+        return frozenset(SCOPES) if self.is_admin else self.allowed
+
+    def narrow_to(self, person: Scope) -> Scope:
+        """Return the rights that this key and a person it acts for have both."""
+        if self.tenant != person.tenant:
+            message = "This key is of another facility than the person it acts for."
+            needed = {"needed": f"tenant:{person.tenant}"}
+            raise AccessError(message, code="scope_missing", details=needed)
+        theirs = person.logbooks
+        own = theirs if self.logbooks is None else self.logbooks
+        both = own if theirs is None or own is None else {*own} & {*theirs}
+        return replace(
+            self,
+            subject=person.subject,
+            groups=person.groups,
+            logbooks=None if both is None else tuple(sorted(both)),
+            allowed=self._held & person._held,
+            everywhere=False,
+            is_person=True,
+            reads_as=tuple(
+                one for one in self._principals if one in person._principals
+            ),
+        )
 
     def sees_all_of(self, other: Scope) -> bool:
         """Tell whether every entry that the other scope shows is shown by this one."""

@@ -1,6 +1,7 @@
 """What an operator is told of the settings: values, origins, warnings."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from ipaddress import ip_network
 from typing import Any
 
 from pydantic import SecretStr
@@ -8,6 +9,9 @@ from pydantic import SecretStr
 from shared.settings import setting_names as names
 from shared.settings.sections import Leaf, Section
 from shared.settings.setting_names import Name
+
+# Half a private network of the largest kind; what is wider is no proxy's.
+_NARROW_BITS = 7
 
 
 def origin_of(name: Name, origins: Mapping[Name, str]) -> str:
@@ -26,6 +30,8 @@ def remarks(
     values = {leaf.dotted: leaf.value for leaf in settings.leaves()}
     if values["log_queries"] == "true":
         told.append("log_queries is true: logs may hold the text of queries.")
+    if (header := values["people.header"]) is not None:
+        told += _remarks_on_people(header, values)
     defaults = {leaf.name: leaf.value for leaf in shipped.leaves()}
     idle = [
         leaf.dotted
@@ -37,6 +43,18 @@ def remarks(
     if idle:
         told.append(f"Read, but nothing in this release acts on it: {', '.join(idle)}.")
     return told
+
+
+def _remarks_on_people(header: str, values: Mapping[str, Any]) -> Iterator[str]:
+    trusted: tuple[str, ...] = values["trusted_proxies"]
+    if not trusted:
+        yield f"people.header is {header}, but trusted_proxies is empty: nobody comes."
+    wide = [one for one in trusted if ip_network(one).prefixlen < _NARROW_BITS]
+    if wide:
+        yield (
+            f"trusted_proxies holds {', '.join(wide)}: whoever reaches port"
+            f" {values['port']} is whom they say in {header}."
+        )
 
 
 def _switches_on(leaf: Leaf) -> bool:

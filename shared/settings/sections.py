@@ -69,6 +69,7 @@ def known_zone(value: str) -> str:
 
 
 Zone = Annotated[str, AfterValidator(known_zone)]
+_HEADER = r"^[A-Za-z0-9_-]{1,64}$"
 
 
 class ReasoningSettings(Section):
@@ -248,6 +249,53 @@ class TenantSettings(Section):
         pattern=r"^[a-z]{2}$",
         description="What language a text of its is in that is too short to tell.",
     )
+
+
+class PersonRights(Section):
+    """What the people of a group may do, and in which logbooks."""
+
+    scopes: tuple[Literal["read", "search", "ingest", "admin"], ...] = Field(
+        ("read", "search"), description="As those of a key."
+    )
+    logbooks: tuple[str, ...] | None = Field(
+        None, description="Only these, in every answer; unset: all."
+    )
+
+
+class PeopleSettings(Section):
+    """People whom a gateway has logged in, and what its word for them is worth."""
+
+    header: str | None = Field(
+        None,
+        pattern=_HEADER,
+        description="Header of `trusted_proxies` that names the person, as"
+        " `X-Forwarded-User`; unset: nobody comes so.",
+    )
+    groups_header: str | None = Field(
+        None,
+        pattern=_HEADER,
+        description="The one with their groups, as `X-Forwarded-Groups`.",
+    )
+    groups_separator: Literal[",", ";", "|"] = Field(
+        ",", description="What stands between two groups; behind `\\` it is of a name."
+    )
+    tenant: str = Field("default", description="The facility that they belong to.")
+    groups: dict[str, PersonRights] = Field(
+        {}, description="What each group's people may do, by its name; it adds up."
+    )
+    default: PersonRights | None = Field(
+        None, description="What people of no such group may do; unset: nothing."
+    )
+    sign_out: str | None = Field(
+        None,
+        pattern=r"^(/|https?://)[^\s<>]*$",
+        description="Address of the gateway where people leave, which the page shows.",
+    )
+
+    @property
+    def headers(self) -> tuple[str | None, str | None]:
+        """The headers that name a person and their groups."""
+        return self.header, self.groups_header
 
 
 class WorkSettings(Section):

@@ -112,7 +112,9 @@ class Settings(sections.Section):
         description="Values of the Host header that are answered without a key.",
     )
     trusted_proxies: tuple[str, ...] = Field(
-        (), description="Peers whose X-Forwarded-For counts."
+        (),
+        description="Peers whose X-Forwarded-For and `people.header` count: addresses,"
+        " or networks as `10.1.0.0/24`.",
     )
     anonymous_loopback: bool = Field(
         default=False, description="Requests from this machine need no key."
@@ -271,6 +273,7 @@ class Settings(sections.Section):
     keyword: searching.KeywordSettings = searching.KeywordSettings()
     mcp: sections.McpSettings = sections.McpSettings()
     operations: sections.OperationsSettings = sections.OperationsSettings()
+    people: sections.PeopleSettings = sections.PeopleSettings()
     pipelines: PipelinesSettings = PipelinesSettings()
     reasoning: sections.ReasoningSettings = sections.ReasoningSettings()
     reranking: searching.RerankingSettings = searching.RerankingSettings()
@@ -299,6 +302,13 @@ class Settings(sections.Section):
     @classmethod
     def _expanded(cls, value: Path | None) -> Path | None:
         return value.expanduser() if value else value
+
+    @field_validator("trusted_proxies")
+    @classmethod
+    def _networks(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        for one in value:
+            ipaddress.ip_network(one)
+        return value
 
     @field_validator("log_level", mode="before")
     @classmethod

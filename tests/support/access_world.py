@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import random
 import secrets
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
 import httpx2
 import psycopg
 
+from local.server import free_port
 from shared.access import keys
 from tests.support.fixtures.system import System
 from tests.support.waiting import until
@@ -129,6 +131,44 @@ class World:
 def ok(answer: httpx2.Response) -> Any:
     assert answer.status_code in {200, 201, 202}, answer.text
     return answer.json()
+
+
+@contextmanager
+def people_look(world: World, tenant: str) -> Iterator[tuple[str, ...]]:
+    """Have two of our facility come through a gateway, to an API of its own."""
+    groups = {"all": {"scopes": SCOPES}, "rf": {"scopes": SCOPES, "logbooks": ["rf"]}}
+    named = {"header": "X-Remote-User", "groups_header": "X-Remote-Groups"}
+    port = free_port()
+    world.system.start(
+        "behind a gateway",
+        command="api",
+        LOGCHORD_PORT=str(port),
+        LOGCHORD_TRUSTED_PROXIES="127.0.0.1",
+        LOGCHORD_PEOPLE=json.dumps({**named, "tenant": tenant, "groups": groups}),
+        LOGCHORD_RATE_SEARCH_PER_MINUTE="0",
+        LOGCHORD_RATE_DEFAULT_PER_MINUTE="0",
+    )
+    people = {"ben": ("ben", "all"), "rf": ("anna", "rf")}
+    with ExitStack() as open_clients:
+        open_clients.callback(world.system.kill, "behind a gateway")
+        for name, (subject, group) in people.items():
+            who = world.callers[name]
+            open_clients.callback(setattr, who, "client", who.client)
+            client = httpx2.Client(
+                base_url=f"http://127.0.0.1:{port}",
+                headers={"X-Remote-User": subject, "X-Remote-Groups": group},
+                timeout=40,
+                event_hooks=who.client.event_hooks,
+            )
+            who.client = open_clients.enter_context(client)
+
+        def answers() -> bool:
+            with suppress(httpx2.TransportError):
+                return who.client.get("/health/live").status_code == 200
+            return False
+
+        until(answers, within_seconds=60, what="the API behind a gateway")
+        yield tuple(people)
 
 
 @contextmanager

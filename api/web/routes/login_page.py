@@ -1,6 +1,7 @@
 """A key traded for a session, and the end of one."""
 
 import asyncio
+from http import HTTPStatus
 
 from fastapi import Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse
@@ -25,13 +26,17 @@ router = page_router()
 @router.get("/login")
 async def get_login(request: Request, ctx: Ctx, back: Next = "/") -> Response:
     """Show the form, or who is logged in."""
-    who = None
-    if page_sessions.session_of(request):
+    who, problem = None, ""
+    if page_sessions.session_of(request) or ctx.settings.people.header:
         try:
-            who = (await ctx.callers.find(request)).subject
-        except AccessError:
-            log.info("session_over")
-    return _form(request, place_of_ours(back), who=who)
+            found = await ctx.callers.find(request)
+        except AccessError as exc:
+            log.info("session_over", code=exc.error_code)
+            # Whom a gateway names is told why not; a session is over, that is all.
+            problem = exc.message if exc.status == HTTPStatus.FORBIDDEN else ""
+        else:
+            who = found if found.key_id or found.is_person else None
+    return _form(request, place_of_ours(back), who=who, problem=problem)
 
 
 @router.post("/login")
@@ -90,7 +95,7 @@ def _form(
     request: Request,
     back: str,
     *,
-    who: str | None = None,
+    who: Scope | None = None,
     status: int = 200,
     problem: str = "",
 ) -> Response:

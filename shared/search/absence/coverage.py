@@ -325,7 +325,8 @@ def _count(
         return {(source, kind): entries for source, kind, entries in rows}
 
     scope = plan.scope
-    key = (scope.tenant, scope.subject, scope.groups, scope.logbooks, plan.filters)
+    whose = (scope.tenant, scope.subject, scope.groups, scope.logbooks, scope.reads_as)
+    key = (*whose, plan.filters)
     try:
         return _counts.get(key, count, in_time_ms / 1000, left.left_ms / 1000)
     except DatabaseConnectionError as exc:

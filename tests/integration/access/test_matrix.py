@@ -6,12 +6,21 @@ entries were closed while no index worker runs.
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import pytest
 
-from tests.support.access_world import CLOSED, FAR, SEEN, Looking, World, make_world, ok
+from tests.support.access_world import (
+    CLOSED,
+    FAR,
+    SEEN,
+    Looking,
+    World,
+    make_world,
+    ok,
+    people_look,
+)
 from tests.support.fixtures.system import System
 
 
@@ -301,6 +310,15 @@ SURFACES: Surfaces = {
     "entry pages": entry_pages,
 }
 
+# One of each kind: behind them all stands the same scope, of a key or of a person.
+OF_PEOPLE: Surfaces = {
+    name: SURFACES[name]
+    for name in (
+        *("words", "facets and histogram", "filter options", "export", "entries"),
+        *("a job read again", "a submitted job and its events", "plain search"),
+    )
+}
+
 # Of a thread nothing is like another: these are looked at where there is none.
 APART: Surfaces = {"similar": similar, "words": results()}
 
@@ -309,12 +327,13 @@ TELL_OF_THE_GONE = {"changes", "why not"}
 
 
 def found_by_all(
-    world: World, surfaces: Surfaces = SURFACES
+    world: World, surfaces: Surfaces = SURFACES, callers: Iterable[str] = SEEN
 ) -> dict[tuple[str, str], list[str]]:
     """Return what every caller sees on every surface; nothing names anything else."""
     found = {}
     for surface, look in surfaces.items():
-        for name, who in world.callers.items():
+        for name in callers:
+            who = world.callers[name]
             who.told.clear()
             found[surface, name] = sorted(world.called(look(who)))
             never = world.names.keys() - found[surface, name]
@@ -367,7 +386,7 @@ def jobs_are_absent_for_a_key_that_sees_less(world: World) -> None:
     assert theirs not in listed
 
 
-@pytest.mark.requirement("P10", "U21", "SEC2", "S4-19")
+@pytest.mark.requirement("P10", "U21", "U22", "SEC2", "S4-19")
 @pytest.mark.timeout(240)
 def test_every_surface_shows_each_caller_theirs_also_while_no_index_worker_runs(
     running: System, tenant: str
@@ -379,6 +398,11 @@ def test_every_surface_shows_each_caller_theirs_also_while_no_index_worker_runs(
             close_some(world, tenant, reply_to=world.names["open"])
             found = found_by_all(world)
 
+            with people_look(world, tenant) as people:
+                of_people = found_by_all(world, OF_PEOPLE, people)
+
+        wanted = expected(CLOSED, OF_PEOPLE)
+        assert of_people == {one: wanted[one] for one in wanted if one[1] in people}
         assert found == expected(CLOSED)
         jobs_are_absent_for_a_key_that_sees_less(world)
 

@@ -207,6 +207,23 @@ def test_a_route_answers_whom_it_may(api, tokens, route, who):
         assert answer.status_code in ({status} if status else {200, 201}), answer.text
 
 
+@pytest.mark.requirement("U22", "SEC1")
+def test_the_key_of_a_shared_console_writes_no_entry_and_runs_nothing(
+    api: System, tenant: str
+):
+    answers = {}
+    with api.client(api.key(tenant=tenant, scopes=("read", "search"))) as kiosk:
+        for route, (needed, options, _) in ROUTES.items():
+            method, path = route.split(" ")
+            asked = re.sub(r"\{\w+\}", ABSENT, path)
+            if needed not in {OPEN, ANY, "read", "search"}:
+                answer = kiosk.request(method, asked, **options)
+                answers[route] = (answer.status_code, code_of(answer))
+
+    assert {*answers.values()} == {(403, "scope_missing")}
+    assert "POST /v1/entries" in answers
+
+
 @pytest.mark.requirement("SEC1")
 @pytest.mark.parametrize(
     "path",

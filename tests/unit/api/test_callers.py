@@ -9,11 +9,16 @@ from starlette.requests import Request
 from api import app
 from api.access.callers import Callers
 from api.strict_route import StrictRoute
+from shared.access.scope import Scope
 from shared.errors import AccessError
 from shared.settings.settings import Settings
 
 # Neither is asked: no key is looked up, nothing is counted.
 NOBODY: Any = None
+
+
+GATEWAY = """{header: X-Forwarded-User, groups_header: X-Forwarded-Groups,
+    groups: {operators: {}, rf: {scopes: [ingest], logbooks: [RF]}}}"""
 
 
 def find(
@@ -23,15 +28,30 @@ def find(
     **headers: str,
 ) -> str:
     given = {"host": host, **{k.replace("_", "-"): v for k, v in headers.items()}}
-    scope = {
-        "type": "http",
-        "method": method,
-        "client": (peer, 40_000),
-        "headers": [(k.encode(), v.encode()) for k, v in given.items()],
-    }
     settings = Settings.load({"LOGCHORD_ANONYMOUS_LOOPBACK": "true"})
-    callers = Callers(settings, NOBODY, NOBODY, NOBODY, NOBODY)
-    return asyncio.run(callers.find(Request(scope))).subject
+    lines = [(k.encode(), v.encode()) for k, v in given.items()]
+    return find_caller(settings, peer, method, lines).subject
+
+
+def find_caller(
+    settings: Settings, peer: str, method: str, headers: list[tuple[bytes, bytes]]
+) -> Scope:
+    callers = Callers(settings, NOBODY, NOBODY, lambda _: None, NOBODY)
+    asked = {"type": "http", "method": method, "client": (peer, 40_000)}
+    return asyncio.run(callers.find(Request({**asked, "headers": headers})))
+
+
+def find_person(
+    *headers: tuple[str, bytes],
+    peer: str = "10.1.0.7",
+    method: str = "GET",
+    **people: str,
+) -> Scope:
+    """Ask as oauth2-proxy does, with `--pass-user-headers`, its default."""
+    told = {"LOGCHORD_PEOPLE": GATEWAY, "LOGCHORD_TRUSTED_PROXIES": "10.1.0.0/24 ::1"}
+    named = {f"LOGCHORD_PEOPLE__{k.upper()}": v for k, v in people.items()}
+    lines = [(k.lower().encode(), v) for k, v in (("Host", b"logs.example"), *headers)]
+    return find_caller(Settings.load({**told, **named}), peer, method, lines)
 
 
 @pytest.mark.requirement("SEC1")
@@ -92,6 +112,134 @@ def test_a_page_of_somebody_else_writes_nothing_without_a_key(method, origin) ->
 )
 def test_the_page_of_this_machine_and_programs_write(method, headers) -> None:
     assert find(method=method, **headers) == "anonymous"
+
+
+USER, GROUPS = "X-Forwarded-User", "X-Forwarded-Groups"
+
+
+@pytest.mark.requirement("U22", "SEC1")
+@pytest.mark.parametrize("peer", ["10.1.0.7", "::ffff:10.1.0.7", "::1"])
+def test_a_person_is_whom_the_gateway_names(peer: str) -> None:
+    found = find_person((USER, b"anna"), (GROUPS, b"cryo, operators"), peer=peer)
+
+    assert (found.subject, found.groups) == ("anna", ("cryo", "operators"))
+    assert found.allowed == {"read", "search"}
+    assert found.logbooks is None
+    assert (found.tenant, found.caller) == ("default", "person:anna")
+
+
+@pytest.mark.requirement("U22", "SEC1")
+@pytest.mark.parametrize("peer", ["10.1.1.7", "::ffff:10.1.1.7", "127.0.0.1", ""])
+@pytest.mark.parametrize("header", [USER, GROUPS])
+@pytest.mark.parametrize("more", [(), (("X-API-Key", b"lk_any"),)])
+def test_a_person_is_nobody_whom_another_peer_names(
+    peer: str, header: str, more: tuple[tuple[str, bytes], ...]
+) -> None:
+    with pytest.raises(AccessError) as caught:
+        find_person((header, b"operators"), *more, peer=peer)
+    assert (caught.value.error_code, caught.value.status) == ("origin_refused", 403)
+    assert header in caught.value.message
+
+
+@pytest.mark.requirement("U22", "SEC1")
+@pytest.mark.parametrize(
+    "headers",
+    [
+        [(USER, b"anna"), (USER, b"ben"), (GROUPS, b"operators")],
+        [(USER, b"anna"), (GROUPS, b"cryo"), (GROUPS, b"operators")],
+        [(USER, b"a" * 256), (GROUPS, b"operators")],
+        [(USER, b"anna"), (GROUPS, b"operators," + b"a" * 256)],
+        [(USER, "an\u200bna".encode()), (GROUPS, b"operators")],
+        [(USER, b"anna\tb"), (GROUPS, b"operators")],
+    ],
+    ids=["person twice", "groups twice", "long", "long group", "unseen", "a tab"],
+)
+def test_a_header_that_no_gateway_sets_is_refused(
+    headers: list[tuple[str, bytes]],
+) -> None:
+    with pytest.raises(AccessError) as caught:
+        find_person(*headers)
+    assert caught.value.error_code == "origin_refused"
+
+
+@pytest.mark.requirement("U22")
+@pytest.mark.parametrize(
+    ("written", "read"),
+    [
+        ("Jürgen".encode(), "Jürgen"),
+        ("Jürgen".encode("latin-1"), "Jürgen"),
+        ("山田".encode(), "山田"),
+        (b" a b@EXAMPLE.ORG ", "a b@EXAMPLE.ORG"),
+        # No gateway encodes so; read as such, a name would be somebody else's.
+        (b"UTF-8''anna", "UTF-8''anna"),
+    ],
+)
+def test_a_name_is_read_as_gateways_write_it(written: bytes, read: str) -> None:
+    assert find_person((USER, written), (GROUPS, b"operators")).subject == read
+
+
+@pytest.mark.requirement("U22")
+@pytest.mark.parametrize(
+    ("separator", "written", "groups"),
+    [
+        (",", b"a;b,operators,,", ("a;b", "operators")),
+        # As Shibboleth writes them.
+        (";", rb"a\;operators;operators", ("a;operators", "operators")),
+        ("|", b"a|operators", ("a", "operators")),
+    ],
+)
+def test_groups_are_separated_as_the_gateway_does(
+    separator: str, written: bytes, groups: tuple[str, ...]
+) -> None:
+    headers = (USER, b"anna"), (GROUPS, written)
+    assert find_person(*headers, groups_separator=separator).groups == groups
+
+
+@pytest.mark.requirement("U22")
+@pytest.mark.parametrize("groups", [b"", b"cryo", b"Operators", b"operators;rf"])
+def test_a_person_of_no_group_that_may_is_told_so(groups: bytes) -> None:
+    headers = (USER, b"anna"), (GROUPS, groups)
+    with pytest.raises(AccessError, match="anna is in none of the groups") as caught:
+        find_person(*headers)
+    assert (caught.value.error_code, caught.value.status) == ("scope_missing", 403)
+
+    assert find_person(*headers, default="{scopes: [read]}").allowed == {"read"}
+
+
+@pytest.mark.requirement("U22")
+def test_whom_the_gateway_does_not_name_needs_a_key() -> None:
+    for headers in ((), ((USER, b""),), ((GROUPS, b"operators"),)):
+        with pytest.raises(AccessError) as caught:
+            find_person(*headers)
+        assert caught.value.error_code == "auth_required"
+
+
+@pytest.mark.requirement("U22")
+@pytest.mark.parametrize("kept", [b"Basic YTpi", b"Negotiate YII", b"Bearer eyJh.e.s"])
+def test_what_a_gateway_was_logged_in_with_is_no_key(kept: bytes) -> None:
+    named = (USER, b"anna"), (GROUPS, b"operators")
+    assert find_person(*named, ("Authorization", kept)).subject == "anna"
+    with pytest.raises(AccessError):
+        find_person(*named, ("Authorization", b"Bearer lk_wrong"))
+
+
+@pytest.mark.requirement("U22", "SEC1")
+@pytest.mark.parametrize("origin", [b"https://evil.example", b"null"])
+def test_a_page_of_somebody_else_writes_nothing_as_whom_the_gateway_names(
+    origin: bytes,
+) -> None:
+    named = (USER, b"anna"), (GROUPS, b"operators")
+    with pytest.raises(AccessError) as caught:
+        find_person(*named, ("Origin", origin), method="POST")
+    assert caught.value.error_code == "origin_refused"
+    ours = ("Origin", b"https://logs.example")
+    assert find_person(*named, ours, method="POST").subject == "anna"
+
+
+def test_nobody_is_named_where_no_gateway_is_set() -> None:
+    with pytest.raises(AccessError) as caught:
+        find(peer="10.1.0.7", **{USER: "anna"})
+    assert caught.value.error_code == "auth_required"
 
 
 def test_a_request_counts_as_what_its_route_needs() -> None:

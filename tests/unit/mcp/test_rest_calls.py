@@ -2,14 +2,20 @@
 
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any
 from uuid import UUID
 
 import httpx2
 import pytest
+from starlette.requests import Request
 
+from api.access.callers import Callers
+from api.app import create_app
 from api.mcp.rest_calls import RestCalls, ToolError
+from shared.access.limits import Limiter
 from shared.errors import NotFoundError, SearchTimeoutError
+from shared.settings.settings import Settings
 
 LATE = SearchTimeoutError(timeout_seconds=120, operation="agent").body()["error"]
 
@@ -135,3 +141,30 @@ async def test_a_citation_is_read_in_the_revision_that_it_pins(ref: str):
         assert (await RestCalls(client).find_entry(ref))["revision"] == 2
         with pytest.raises(ToolError, match="No entry is called '8@2'"):
             await RestCalls(client).find_entry("8@2")
+
+
+@pytest.mark.anyio
+@pytest.mark.requirement("U22", "SEC1")
+async def test_a_tool_has_the_rights_of_whom_the_gateway_names_to_it():
+    people = "{header: X-User, groups_header: OIDC_CLAIM_groups, groups: {rf: {}}}"
+    given = {"PEOPLE": people, "TRUSTED_PROXIES": "10.0.0.5"}
+    given["RATE_DEFAULT_PER_MINUTE"] = "0"
+    settings = Settings.load({f"LOGCHORD_{k}": v for k, v in given.items()})
+    nobody: Any = None
+    callers = Callers(settings, nobody, Limiter(nobody), lambda _: None, nobody)
+    app = create_app(settings)
+    app.state.context = SimpleNamespace(settings=settings, callers=callers)
+
+    async def me(peer: str, *more: tuple[bytes, bytes]) -> Any:
+        named = (b"x-user", "Jürgen".encode()), (b"oidc_claim_groups", b"rf,cryo")
+        asked = {"type": "http", "client": (peer, 4000), "headers": [*named, *more]}
+        calls = RestCalls.within(app, Request(asked))
+        async with calls.client:
+            return await calls.call("GET", "/v1/me")
+
+    told = await me("10.0.0.5")
+    assert (told["subject"], told["groups"]) == ("Jürgen", ["rf", "cryo"])
+    for refused in (me("10.0.0.6"), me("10.0.0.5", (b"x-user", b"anna"))):
+        with pytest.raises(ToolError) as raised:
+            await refused
+        assert raised.value.code == "origin_refused"

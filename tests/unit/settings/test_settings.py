@@ -253,6 +253,30 @@ def test_lists_are_written_with_spaces_commas_or_as_yaml(nowhere):
         assert settings.trusted_proxies == ("10.0.0.1", "10.0.0.2")
 
 
+@pytest.mark.requirement("U22")
+@pytest.mark.parametrize(
+    ("trusted", "told"),
+    [
+        ("", "trusted_proxies is empty: nobody comes"),
+        ("10.0.0.5 0.0.0.0/0", "trusted_proxies holds 0.0.0.0/0: whoever reaches"),
+        ("10.0.0.0/8 fc00::/7", ""),
+    ],
+)
+def test_an_operator_is_told_whom_people_have_to_come_through(nowhere, trusted, told):
+    given = {"LOGCHORD_HOME": str(nowhere), "LOGCHORD_TRUSTED_PROXIES": trusted}
+    named = {"LOGCHORD_PEOPLE__HEADER": "X-Remote-User"}
+    warned = load_report({**given, **named}).warnings
+    assert len(warned) == bool(told)
+    assert told in "".join(warned)
+    assert load_report(given).warnings == ()
+
+
+def test_a_proxy_is_trusted_by_its_address_alone(nowhere):
+    for wrong in ("proxy.example.org", "10.0.0.1/8"):
+        with pytest.raises(ConfigurationError, match="TRUSTED_PROXIES"):
+            load({"LOGCHORD_TRUSTED_PROXIES": wrong}, nowhere)
+
+
 def test_a_whole_section_can_come_as_yaml_in_one_variable(nowhere):
     text = "{operations: {timezone: Europe/Zurich}, maintenance: {language: de}}"
     settings = load({"LOGCHORD_SOURCES": text}, nowhere)
