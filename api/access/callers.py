@@ -34,7 +34,7 @@ class Callers:
         settings: Settings,
         pool: Pool,
         limiter: Limiter,
-        note_use: Callable[[str], None],
+        note_use: Callable[[Scope], None],
         secret: Callable[[], bytes],
     ) -> None:
         self._settings = settings
@@ -84,7 +84,9 @@ class Callers:
         if named is None:
             return None
         needed = getattr(request.scope.get("route"), "needed", None)
-        return people.find_rights(now, *named, needed or "read")
+        person = people.find_rights(now, *named, needed or "read")
+        self._note_use(person)
+        return person
 
     async def _known_by(self, token: str) -> Scope:
         """Return whose key, or session, it is, as it was a moment ago."""
@@ -136,8 +138,7 @@ class Callers:
     async def _ask(self, token: str) -> Scope:
         began = time.monotonic()
         scope = await asyncio.to_thread(self._look_up, token)
-        if scope.key_id is not None:
-            self._note_use(scope.key_id)
+        self._note_use(scope)
         if len(self._known) >= _CACHED_KEYS:
             self._known.clear()
         self._known[token] = (began + CACHE_SECONDS, scope)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal, LiteralString
@@ -23,7 +23,8 @@ Digest = Literal["none", "shift", "day"]
 
 _COLUMNS: LiteralString = """
     id, tenant, subject, key_id, name, request, semantic, similarity_threshold, alert,
-    alerts_since, vector_model, vector, created_at, updated_at"""
+    alerts_since, vector_model, vector, created_at, updated_at, person_groups,
+    person_seen_at"""
 _LIST: LiteralString = f"""SELECT {_COLUMNS}
       FROM saved_search
      WHERE tenant = %(tenant)s AND subject = %(subject)s
@@ -45,9 +46,11 @@ _COUNT: LiteralString = """
      WHERE tenant = %(tenant)s"""
 _CREATE: LiteralString = f"""
     INSERT INTO saved_search (id, tenant, subject, key_id, name, request, semantic,
-                              similarity_threshold, alert, alerts_since)
+                              similarity_threshold, alert, person_groups,
+                              person_seen_at, alerts_since)
     VALUES (%(id)s, %(tenant)s, %(subject)s, %(key_id)s, %(name)s, %(request)s,
-            %(semantic)s, %(threshold)s, %(alert)s,
+            %(semantic)s, %(threshold)s, %(alert)s, %(person_groups)s,
+            clock_timestamp(),
             CASE WHEN %(enabled)s THEN date_trunc('minute', clock_timestamp()) END)
     RETURNING {_COLUMNS}"""
 # What is asked for from now on is told of what comes from now on. Many a logbook writes
@@ -57,6 +60,7 @@ _REPLACE: LiteralString = f"""
        SET key_id = %(key_id)s, name = %(name)s, request = %(request)s,
            semantic = %(semantic)s, similarity_threshold = %(threshold)s,
            alert = %(alert)s, updated_at = clock_timestamp(),
+           person_groups = %(person_groups)s, person_seen_at = clock_timestamp(),
            alerts_since = CASE
                WHEN NOT %(enabled)s THEN NULL
                WHEN request = %(request)s AND alerts_since IS NOT NULL THEN alerts_since
@@ -65,6 +69,20 @@ _REPLACE: LiteralString = f"""
            vector = CASE WHEN request = %(request)s THEN vector END
      WHERE tenant = %(tenant)s AND subject = %(subject)s AND id = %(id)s
     RETURNING {_COLUMNS}"""
+# Sorted, as every write of many rows; twice within an hour it changes nothing.
+_NOTE_PERSON: LiteralString = """
+    WITH theirs AS (
+        SELECT id FROM saved_search
+         WHERE tenant = %(tenant)s AND subject = %(subject)s
+           AND (person_groups <> %(groups)s
+                OR person_groups IS NOT NULL
+                   AND person_seen_at < clock_timestamp() - interval '1 h')
+         ORDER BY id
+           FOR UPDATE)
+    UPDATE saved_search AS s
+       SET person_groups = %(groups)s, person_seen_at = clock_timestamp()
+      FROM theirs
+     WHERE s.tenant = %(tenant)s AND s.id = theirs.id"""
 _REMOVE: LiteralString = """
     DELETE FROM saved_search
      WHERE tenant = %(tenant)s AND subject = %(subject)s AND id = %(id)s"""
@@ -135,6 +153,9 @@ class SavedSearch:
     vector: str | None
     created_at: datetime
     updated_at: datetime
+    # As a gateway last told those of the person who saved it; None: a key alone did.
+    person_groups: list[str] | None
+    person_seen_at: datetime | None
 
     @property
     def rule(self) -> AlertRule:
@@ -209,6 +230,14 @@ def keep_vector(
     conn.execute(_KEEP_VECTOR, {**given, "models": models, "vector": vector})
 
 
+def note_person(
+    conn: Connection, tenant: str, subject: str, groups: Sequence[str]
+) -> None:
+    """Store that a person came just now, and with which groups."""
+    named = {"tenant": tenant, "subject": subject, "groups": [*groups]}
+    conn.execute(_NOTE_PERSON, named)
+
+
 def _owner(scope: Scope) -> dict[str, Any]:
     return {"tenant": scope.tenant, "subject": scope.subject}
 
@@ -217,6 +246,7 @@ def _values(scope: Scope, draft: SavedSearchDraft) -> dict[str, Any]:
     return {
         **_owner(scope),
         "key_id": scope.key_id,
+        "person_groups": [*scope.groups] if scope.is_person else None,
         "name": draft.name,
         "request": Jsonb(dict(draft.request)),
         "semantic": draft.semantic,

@@ -6,6 +6,7 @@ import psycopg
 
 from api.access.key_use import KeyUse
 from shared.access import keys
+from shared.access.scope import Scope
 from shared.postgres.pool import make_pool
 from tests.support.waiting import until
 
@@ -29,8 +30,8 @@ def test_the_last_use_of_a_key_is_kept(database):
         try:
             use = KeyUse(pool, every_seconds=0.05)
             await use.start()
-            use.note(used.key_id)
-            use.note("absent")
+            use.note(Scope("default", "x", key_id=used.key_id))
+            use.note(Scope("default", "x", key_id="absent"))
             await asyncio.to_thread(
                 until, lambda: last_use(database)["used"], within_seconds=10
             )
@@ -51,7 +52,7 @@ def test_what_was_noted_last_is_written_when_the_process_ends(database):
         try:
             use = KeyUse(pool)
             await use.start()
-            use.note(made.key_id)
+            use.note(Scope("default", "x", key_id=made.key_id))
             await use.stop()
         finally:
             pool.close()

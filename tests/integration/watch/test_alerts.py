@@ -18,8 +18,10 @@ from shared.errors import DatabaseQueryError, LogchordError
 from shared.messaging.stage_names import ALERT_STAGE, METADATA_STAGE
 from shared.search.retrieval.module_contract import Ask
 from shared.search.retrieval.modules import newest, semantic
+from shared.settings.settings import Settings
 from shared.watch import match_entries as matching
 from shared.watch import preview_alerts, saved_searches
+from shared.watch.owners import find_rights
 from shared.watch.preview_alerts import WrittenEntry
 from shared.watch.saved_plans import SavedPlanner, SavedPlans
 from shared.watch.saved_searches import AlertRule, SavedSearch, SavedSearchDraft
@@ -243,6 +245,41 @@ def test_nobody_is_told_of_what_they_may_not_see(ctx, conn, key, saved, write) -
     assert set(fired(conn, narrow)) == {open_to_all}
     assert set(fired(conn, of_named)) == {open_to_all, for_named}
     assert fired(conn, of_revoked) == {}
+
+
+@pytest.mark.requirement("U22", "U21")
+def test_a_person_is_told_of_what_their_groups_may_see_while_they_come(
+    conn, key, saved
+) -> None:
+    given = "{groups: {rf: {logbooks: [RF]}, ops: {}, write: {scopes: [ingest]}}}"
+    settings = Settings.load({"LOGCHORD_PEOPLE": given})
+    anna = Scope(TENANT, "anna", groups=("rf",), is_person=True)
+    own = saved("klystron", anna)
+    agent = key("bot", logbooks=["RF", "Vacuum"])
+    by_agent = saved("klystron", agent.narrow_to(anna))
+
+    def rights(one: SavedSearch) -> Scope | None:
+        found = saved_searches.find_any(conn, TENANT, one.id)
+        return find_rights(conn, settings, found)
+
+    def come(*groups: str) -> list[tuple[str, ...] | None]:
+        saved_searches.note_person(conn, TENANT, "anna", groups)
+        return [found and found.logbooks for found in map(rights, (own, by_agent))]
+
+    assert [found and found.logbooks for found in map(rights, (own, by_agent))] == [
+        ("RF",),
+        ("RF",),
+    ]
+    assert come("ops") == [None, ("RF", "Vacuum")]
+    assert come("write") == [None, None]
+    assert rights(own) is rights(by_agent) is None
+    come("rf")
+    keys.revoke(conn, TENANT, str(agent.key_id))
+    assert rights(own) is not None
+    assert rights(by_agent) is None
+    conn.execute("UPDATE saved_search SET person_seen_at = now() - interval '31 d'")
+    assert rights(own) is None
+    assert come("rf")[0] == ("RF",)
 
 
 def test_what_is_hidden_fires_once_it_may_be_seen(ctx, conn, saved, write) -> None:
