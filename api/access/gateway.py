@@ -22,7 +22,8 @@ def find_person(
     for name in people.headers:
         values = request.headers.getlist(name) if name else []
         if values and not is_trusted:
-            raise _make_refusal(f"{name} counts from trusted_proxies alone.")
+            message = f"{name} counts from trusted_proxies alone."
+            raise _make_refusal(message, f"sent by {request.client}")
         if len(values) > 1:
             raise _make_refusal(
                 f"{name} came twice: the gateway must set it, not add it."
@@ -48,5 +49,5 @@ def _decode_header(value: str) -> str:
         return value.strip()
 
 
-def _make_refusal(message: str) -> AccessError:
-    return AccessError(message, code="origin_refused")
+def _make_refusal(message: str, technical: str | None = None) -> AccessError:
+    return AccessError(message, code="origin_refused", technical=technical)

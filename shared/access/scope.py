@@ -103,4 +103,6 @@ class Scope:
         if needed in self.allowed or self.is_admin:
             return
         message = f"This needs a key with the scope {needed!r}."
+        if self.is_person:
+            message = f"This needs the scope {needed!r}, which {self.subject} lacks."
         raise AccessError(message, code="scope_missing", details={"needed": needed})

@@ -1,6 +1,8 @@
 """People who come through a gateway: who they are, and what they may, at each request.
 
 The headers are those that oauth2-proxy sends with `--pass-user-headers`, its default.
+U22 names OIDC beside a header: user and groups of OIDC come by this header, from a
+gateway that speaks it (ADR 37); Logchord itself does not.
 """
 
 from collections.abc import Callable, Iterator
@@ -190,6 +192,11 @@ def test_the_page_needs_no_key_of_a_person_and_says_who_they_are(come: Come) -> 
     refused = come("carl", "cryo", **HTML).get("/")
     assert refused.status_code == 403
     assert "carl is in none of the groups that may use this." in refused.text
+    # A key would give him nothing.
+    assert "another key" not in refused.text
+    lacks = come("ben", "rf", **HTML).get("/quarantine").text
+    assert "the scope &#39;admin&#39;, which ben lacks" in lacks
+    assert "another key" not in lacks
     assert "carl is in none" in come("carl", "cryo", **HTML).get("/login").text
 
 
