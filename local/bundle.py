@@ -5,8 +5,6 @@ up` would fetch, in a folder that both look into first. Each of them is pinned t
 its hash already.
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 import subprocess

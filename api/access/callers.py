@@ -1,7 +1,5 @@
 """Who calls: a key, a person behind a gateway, or this machine where it may."""
 
-from __future__ import annotations
-
 import asyncio
 import ipaddress
 import time

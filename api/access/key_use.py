@@ -1,7 +1,5 @@
 """When each key was last used, and who came: noted, and written once a minute."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Mapping
 

@@ -1,7 +1,5 @@
 """The session of a page: a key traded for a cookie that holds no secret of it."""
 
-from __future__ import annotations
-
 import hashlib
 import hmac
 import re

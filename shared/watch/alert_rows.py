@@ -1,7 +1,5 @@
 """Alerts as rows: an entry once for each saved search, a thread once if so wanted."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The ways to tell somebody: a signed post, a post to a chat, a mail."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

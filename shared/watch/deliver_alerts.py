@@ -1,7 +1,5 @@
 """Due alerts sent to where their owners want them, as they may see entries now."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import Any

@@ -1,7 +1,5 @@
 """Mails: plain text to one address of a named domain, by the admin's own server."""
 
-from __future__ import annotations
-
 import re
 import smtplib
 import ssl

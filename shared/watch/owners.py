@@ -1,7 +1,5 @@
 """The present rights of whoever owns a saved search."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 
 from psycopg import Connection

@@ -1,7 +1,5 @@
 """Problems as rows: each is told once when it has lasted, and once when it is over."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass

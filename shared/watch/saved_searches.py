@@ -1,7 +1,5 @@
 """Saved searches as rows: everybody has their own, and sees no other's."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime

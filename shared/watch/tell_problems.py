@@ -1,7 +1,5 @@
 """Operators told of problems: those there are now, and the messages that are due."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator
 from urllib.parse import urlsplit

@@ -1,7 +1,5 @@
 """What is told to a webhook: signed, to named hosts, no redirects, within 10 s."""
 
-from __future__ import annotations
-
 import hashlib
 import hmac
 import json

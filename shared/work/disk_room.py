@@ -1,7 +1,5 @@
 """How much room is left on the disks that an installation keeps its own on."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """One archive installs and starts everything where no network is."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """F36: a backup while entries flow, everything lost, and all of it put back."""
 
-from __future__ import annotations
-
 import json
 import secrets
 import time

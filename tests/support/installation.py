@@ -1,7 +1,5 @@
 """An installation that is backed up and put back: its database, files and home."""
 
-from __future__ import annotations
-
 import hashlib
 import io
 from collections.abc import Callable, Iterator

@@ -4,8 +4,6 @@ It has its name once it is whole. Nothing is held in memory: a part is written b
 its length is known, and its header is filled in afterwards.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

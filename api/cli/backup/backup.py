@@ -1,7 +1,5 @@
 """`logchord backup`: all that cannot be made again, in one file, while all runs."""
 
-from __future__ import annotations
-
 import os
 from dataclasses import asdict
 from pathlib import Path

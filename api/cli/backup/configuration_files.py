@@ -3,8 +3,6 @@
 They go back to where the settings of today name them, never to where an archive says.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any

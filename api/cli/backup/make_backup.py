@@ -1,7 +1,5 @@
 """One file with all that cannot be made again, while entries flow in."""
 
-from __future__ import annotations
-
 import os
 from contextlib import closing
 from dataclasses import dataclass

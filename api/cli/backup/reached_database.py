@@ -1,7 +1,5 @@
 """The database of this installation, whether its stack runs or not."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 

@@ -1,7 +1,5 @@
 """`logchord bundle`: one archive that installs where there is no network."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

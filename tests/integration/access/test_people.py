@@ -2,7 +2,7 @@
 
 The headers are those that oauth2-proxy sends with `--pass-user-headers`, its default.
 U22 names OIDC beside a header: user and groups of OIDC come by this header, from a
-gateway that speaks it (ADR 37); Logchord itself does not.
+gateway that speaks it (ADR 36); Logchord itself does not.
 """
 
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """What a backup, a restore and an upgrade refuse, and what they leave as it was."""
 
-from __future__ import annotations
-
 import json
 import os
 import resource

@@ -1,7 +1,5 @@
 """An index that is ahead of what was restored, and one that is gone: both follow."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import stat

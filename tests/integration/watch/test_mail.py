@@ -1,7 +1,5 @@
 """Mails go to nobody whom an admin has not allowed, and no password goes bare."""
 
-from __future__ import annotations
-
 import base64
 import ssl
 from pathlib import Path

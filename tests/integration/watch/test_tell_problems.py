@@ -1,7 +1,5 @@
 """Operators are told once that something is wrong, and once that it is over."""
 
-from __future__ import annotations
-
 import os
 import time
 from collections.abc import Callable, Iterator

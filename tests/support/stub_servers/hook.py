@@ -1,7 +1,5 @@
 """A webhook that really listens."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field

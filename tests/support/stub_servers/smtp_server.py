@@ -1,7 +1,5 @@
 """A small mail server: its answers follow RFC 5321, and 3207 and 4954 for a login."""
 
-from __future__ import annotations
-
 import socketserver
 import ssl
 import threading

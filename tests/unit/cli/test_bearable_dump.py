@@ -1,7 +1,5 @@
 """A dump for a server that is older than the programs that wrote it."""
 
-from __future__ import annotations
-
 import pytest
 
 from api.cli.backup.fill_database import bearable
