@@ -225,6 +225,22 @@ def test_a_job_is_asked_again_and_stopped_by_forms(logbook, facility, running) -
         assert show(admin, "/status").link("Flower").endswith(flower)
 
 
+def test_an_answer_marks_what_it_cites_and_was_removed_since(client) -> None:
+    texts = ("Valve 8 closed since air was low.", "Valve 8 is open again, air is back.")
+    push(client, [{"external_id": f"R-{n}", "text": t} for n, t in enumerate(texts, 1)])
+    asked = {"query": "why did valve 8 close", "mode": "keyword", "synthesize": True}
+    job = client.post("/v1/search/jobs", json=asked).json()["job_id"]
+    client.get(f"/v1/search/jobs/{job}", params={"wait_ms": 20_000})
+    (cited, *_) = show(client, f"/jobs/{job}").one(cls="sources").every("li")
+    assert "removed" not in cited.text
+    entry = client.get("/e/api/R-1").json()
+    client.delete(f"/v1/entries/{entry['entry_id']}")
+
+    (cited, *_) = show(client, f"/jobs/{job}").one(cls="sources").every("li")
+
+    assert "removed" in cited.one("span", cls="warn").text
+
+
 def test_what_was_deleted_says_when_and_why(client: httpx2.Client) -> None:
     push(client, [{"external_id": "D-1", "text": "Written in the wrong book."}])
     entry = client.get("/e/api/D-1").json()
