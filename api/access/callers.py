@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from starlette.requests import Request
 
 from api.access import gateway, page_sessions
-from shared.access import keys, people
+from shared.access import group_rights, keys
 from shared.access.limits import Kind, Limiter, refuse
 from shared.access.scope import Scope
 from shared.errors import AccessError
@@ -76,13 +76,13 @@ class Callers:
         """Return the rights of whom a gateway names, as they are at this moment."""
         if self._settings.people.header is None:
             return None
-        now = people.read_people(self._settings)
+        now = group_rights.read_people(self._settings)
         is_trusted = self._is_trusted(_peer(request))
         named = gateway.find_person(request, now, is_trusted=is_trusted)
         if named is None:
             return None
         needed = getattr(request.scope.get("route"), "needed", None)
-        person = people.find_rights(now, *named, needed or "read")
+        person = group_rights.find_rights(now, *named, needed or "read")
         self._note_use(person)
         return person
 

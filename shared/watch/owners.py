@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 from psycopg import Connection
 
-from shared.access import keys, people
+from shared.access import group_rights, keys
 from shared.access.scope import Scope
 from shared.errors import AccessError
 from shared.settings.settings import Settings
@@ -31,8 +31,8 @@ def _find_scope(conn: Connection, settings: Settings, saved: SavedSearch) -> Sco
     if saved.person_groups is not None and saved.person_seen_at is not None:
         if saved.person_seen_at < datetime.now(UTC) - _AWAY:
             raise AccessError
-        present, groups = people.read_people(settings), saved.person_groups
-        person = people.find_rights(present, saved.subject, groups, "search")
+        present, groups = group_rights.read_people(settings), saved.person_groups
+        person = group_rights.find_rights(present, saved.subject, groups, "search")
         return person if key is None else key.narrow_to(person)
     allowed = settings.anonymous_scopes if settings.anonymous_loopback else ()
     return key or Scope(saved.tenant, saved.subject, allowed=frozenset(allowed))

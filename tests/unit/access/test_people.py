@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from shared.access.people import find_rights, read_people
+from shared.access.group_rights import find_rights, read_people
 from shared.access.scope import Scope
 from shared.errors import AccessError
 from shared.settings.sections import PeopleSettings
