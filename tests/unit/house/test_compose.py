@@ -1,5 +1,6 @@
 """The compose file and the image, as far as they can be judged without an engine."""
 
+import configparser
 import json
 import re
 import shutil
@@ -10,6 +11,7 @@ import jsonschema
 import pytest
 import yaml
 
+from local import runner
 from shared.settings import setting_names
 from shared.settings.settings import Settings
 
@@ -285,3 +287,14 @@ def test_secrets_that_exist_are_kept(made_secrets):
 def test_the_folder_of_secrets_is_closed_and_never_committed(made_secrets):
     assert made_secrets.stat().st_mode & 0o777 == 0o700
     assert "/compose/secrets/" in (ROOT / ".gitignore").read_text("utf-8").splitlines()
+
+
+def test_the_unit_of_systemd_leaves_a_stack_the_time_to_end() -> None:
+    unit = configparser.ConfigParser(strict=False, interpolation=None)
+    unit.read(ROOT / "compose" / "logchord.service")
+    service = unit["Service"]
+    assert service["ExecStart"].endswith("/.venv/bin/logchord up")
+    # Its children are ended by the runner, in order.
+    assert service["KillMode"] == "mixed"
+    # Behind them the servers end, each in its time.
+    assert float(service["TimeoutStopSec"]) >= 4 * runner.STOP_SECONDS
