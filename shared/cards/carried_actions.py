@@ -19,6 +19,7 @@ from shared.cards.card_things import CardThing
 from shared.cards.standing_locks import select_named
 from shared.postgres.fetch_rows import fetch_all
 from shared.text.analysis.analyser import Sections, quote_lexeme, words_of
+from shared.text.facility.devices import DEVICE
 from shared.text.facility.facility import Facility
 from shared.text.reading import incidents
 from shared.text.reading.actions import find_actions
@@ -31,25 +32,13 @@ MOST_HANDOVERS, MAX_CHARS, MOST_ACTIONS = 60, 10_000, 20
 # So many of the words of what names no device make another entry be about it.
 _MOST_WORDS, _WORDS_SHARED = 6, 3
 # How something is asked for is not what is asked for.
-_ASKING = frozenset(
-    {
-        *("please", "next", "shift", "todo", "to", "do", "pending", "outstanding"),
-        *(
-            "should",
-            "must",
-            "need",
-            "needs",
-            "has",
-            "have",
-            "be",
-            "somebody",
-            "someone",
-        ),
-        *("could", "would", "can", "will", "if", "when", "maybe", "also", "still"),
-        *("handover", "bitte", "nachste", "nachsten", "schicht", "offen", "noch"),
-        *("muss", "mussen", "soll", "sollte", "werden", "wird", "jemand", "wenn"),
-    }
-)
+_ASKING_WORDS = """
+    please next shift todo to do pending outstanding should must need needs has have be
+    somebody someone could would can will if when maybe also still handover
+    bitte nachste nachsten schicht offen noch muss mussen soll sollte werden wird jemand
+    wenn
+"""
+_ASKING = frozenset(_ASKING_WORDS.split())
 
 _HANDOVERS: LiteralString = f"""
     SELECT e.id AS entry_id, e.entry_time, e.thread_id,
@@ -162,7 +151,7 @@ def make_query(
     if not words:
         return ""
     if things:
-        named = [CardThing("device", one, "", "named").query for one in sorted(things)]
+        named = [CardThing(DEVICE, one, "", "named").query for one in sorted(things)]
         return f"({' | '.join(named)}) & ({' | '.join(words)})"
     shared = combinations(words[:_MOST_WORDS], min(len(words), _WORDS_SHARED))
     return " | ".join(f"({' & '.join(some)})" for some in shared)

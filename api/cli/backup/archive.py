@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from io import BufferedReader
 from pathlib import Path
 from typing import IO, Any, BinaryIO, cast
 
@@ -136,7 +137,7 @@ def check(path: Path, progress: Progress) -> dict[str, Any]:
             if member.name == MANIFEST:
                 manifest = _read_manifest(tar, member)
                 continue
-            sha256 = _hash(tar, member)
+            sha256 = hashlib.file_digest(_content(tar, member), "sha256").hexdigest()
             if member.name.startswith(ATTACHMENTS):
                 attachments += 1
                 attachment_bytes += member.size
@@ -173,20 +174,16 @@ def each_attachment(path: Path) -> Iterator[tuple[bytes, int, BinaryIO]]:
 def open_part(path: Path, name: str) -> Iterator[BinaryIO]:
     """Open one part for reading."""
     with _opened(path) as tar:
-        for member in _members(tar):
-            if member.name == name:
-                yield _content(tar, member)
-                return
-    raise _damaged(path, name)
+        yield _content(tar, _find_part(tar, path, name))
 
 
 @contextmanager
 def open_at(path: Path, name: str) -> Iterator[IO[bytes]]:
     """Open the file where a part begins, for a program that reads on by itself."""
     with _opened(path) as tar:
-        starts = [one.offset_data for one in _members(tar) if one.name == name]
+        start = _find_part(tar, path, name).offset_data
     with path.open("rb", buffering=0) as file:
-        file.seek(starts[0])
+        file.seek(start)
         yield file
 
 
@@ -209,19 +206,19 @@ def _members(tar: tarfile.TarFile) -> Iterator[tarfile.TarInfo]:
         yield member
 
 
-def _content(tar: tarfile.TarFile, member: tarfile.TarInfo) -> BinaryIO:
+def _find_part(tar: tarfile.TarFile, path: Path, name: str) -> tarfile.TarInfo:
+    for member in _members(tar):
+        if member.name == name:
+            return member
+    raise _damaged(path, name)
+
+
+def _content(tar: tarfile.TarFile, member: tarfile.TarInfo) -> BufferedReader:
     file = tar.extractfile(member)
     if file is None:
         message = f"{member.name} is no file"
         raise tarfile.ReadError(message)
-    return cast("BinaryIO", file)
-
-
-def _hash(tar: tarfile.TarFile, member: tarfile.TarInfo) -> str:
-    digest = hashlib.sha256()
-    for piece in pieces(_content(tar, member)):
-        digest.update(piece)
-    return digest.hexdigest()
+    return cast("BufferedReader", file)
 
 
 def _read_manifest(tar: tarfile.TarFile, member: tarfile.TarInfo) -> dict[str, Any]:

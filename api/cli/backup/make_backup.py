@@ -38,12 +38,13 @@ def make_backup(
         with closing(moment.dump()) as dumped:
             writer.add(archive.DATABASE, dumped)
         steps.end("Dumping the database")
-        missing = _add_attachments(writer, moment, open_store(settings), steps)
+        # Before the attachments, of which there may be a million to pass by.
         files: list[str] = []
         for role, file, content in configuration:
             name = f"{archive.CONFIGURATION}{len(files) + 1}"
             writer.add(name, [content], role=role, file=str(file))
             files.append(str(file))
+        missing = _add_attachments(writer, moment, open_store(settings), steps)
         writer.close({"release": VERSION, **told, "missing_attachments": missing})
         attachments = writer.attachments
     return Backup(

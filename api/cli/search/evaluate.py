@@ -61,19 +61,20 @@ def evaluate(
     out = output.current()
     questions = _read(file)
     with api_client.open_client(out) as client:
-        worths = {
-            one.query: _judge(client, one, {"mode": mode, "limit": limit})
+        worths = [
+            (one.query, _judge(client, one, {"mode": mode, "limit": limit}))
             for one in questions
-        }
+        ]
     mean = {
-        name: round(fmean(getattr(one, name) for one in worths.values()), 4)
+        name: round(fmean(getattr(one, name) for _, one in worths), 4)
         for name in Worth.__dataclass_fields__
     }
     passed = gate is None or mean["ndcg"] >= gate
     told = {"questions": len(worths), "mode": mode, "limit": limit, "mean": mean}
-    asked = [{"query": query, **asdict(one)} for query, one in _worst_first(worths)]
+    worst_first = sorted(worths, key=lambda one: (one[1].ndcg, one[0]))
+    asked = [{"query": query, **asdict(one)} for query, one in worst_first]
     if not out.prints_json({**told, "passed": passed, "each": asked}):
-        for query, one in _worst_first(worths) if each else ():
+        for query, one in worst_first if each else ():
             out.data(f"{one.ndcg:.3f}  hit {one.hit:.0f}  {query}")
         out.data(
             f"{len(worths)} questions, the first {limit} hits, {mode}:"
@@ -84,10 +85,6 @@ def evaluate(
         if not passed:
             out.complain(f"nDCG is less than {gate}.")
     return output.DONE if passed else output.FAILED
-
-
-def _worst_first(worths: Mapping[str, Worth]) -> list[tuple[str, Worth]]:
-    return sorted(worths.items(), key=lambda one: (one[1].ndcg, one[0]))
 
 
 def _read(file: Path) -> list[JudgedQuestion]:
