@@ -14,6 +14,7 @@ import tenacity
 
 from api.cli import api_client, output
 from api.cli.output import UsageError
+from api.cli.search.fit_floors import OPEN_SEARCH, Floors, fit_floors, print_floors
 
 _QUERY = "/v1/search/query"
 # By any of these an entry may be judged.
@@ -50,8 +51,15 @@ class Worth:
 )
 @click.option("--gate", type=float, metavar="NDCG", help="Exit 1 if nDCG is less.")
 @click.option("--each", is_flag=True, help="Also each question, the worst first.")
+@click.option("--calibrate", is_flag=True, help="Also the floors that hide little.")
 def evaluate(
-    *, file: Path, mode: str, limit: int, gate: float | None, each: bool
+    *,
+    file: Path,
+    mode: str,
+    limit: int,
+    gate: float | None,
+    each: bool,
+    calibrate: bool,
 ) -> int:
     """Ask judged questions, and say how well their entries are found.
 
@@ -65,6 +73,7 @@ def evaluate(
             (one.query, _judge(client, one, {"mode": mode, "limit": limit}))
             for one in questions
         ]
+        floors = _fit_floors(client, questions, mode) if calibrate else None
     mean = {
         name: round(fmean(getattr(one, name) for _, one in worths), 4)
         for name in Worth.__dataclass_fields__
@@ -73,7 +82,8 @@ def evaluate(
     told = {"questions": len(worths), "mode": mode, "limit": limit, "mean": mean}
     worst_first = sorted(worths, key=lambda one: (one[1].ndcg, one[0]))
     asked = [{"query": query, **asdict(one)} for query, one in worst_first]
-    if not out.prints_json({**told, "passed": passed, "each": asked}):
+    fitted = {"floors": asdict(floors)} if floors else {}
+    if not out.prints_json({**told, **fitted, "passed": passed, "each": asked}):
         for query, one in worst_first if each else ():
             out.data(f"{one.ndcg:.3f}  hit {one.hit:.0f}  {query}")
         out.data(
@@ -82,6 +92,8 @@ def evaluate(
             f" · recall {mean['recall']:.3f} · precision {mean['precision']:.3f}"
             f" · stable {mean['stable']:.3f}"
         )
+        if floors:
+            print_floors(out, floors)
         if not passed:
             out.complain(f"nDCG is less than {gate}.")
     return output.DONE if passed else output.FAILED
@@ -128,6 +140,22 @@ def _judge(
     )
 
 
+def _fit_floors(
+    client: httpx2.Client, questions: Sequence[JudgedQuestion], mode: str
+) -> Floors:
+    near, scored = (
+        [
+            hit
+            for one in questions
+            for hit in _ask(client, one.query, {**OPEN_SEARCH, "mode": how})["results"]
+            if _take_grade(hit, one.grades) > 0
+        ]
+        for how in ("semantic", mode)
+    )
+    judged = sum(grade > 0 for one in questions for grade in one.grades.values())
+    return fit_floors(near, scored, judged)
+
+
 # Whoever asks hundreds of questions meets the rate limit of a key, and waits for it.
 @tenacity.retry(
     retry=tenacity.retry_if_exception(
@@ -138,8 +166,8 @@ def _judge(
     reraise=True,
 )
 def _ask(client: httpx2.Client, query: str, how: Mapping[str, Any]) -> dict[str, Any]:
-    # The names of each hit are enough, without an answer.
-    fields = ["source", "external_id", *_NAMES]
+    # The names and scores of each hit are enough, without an answer.
+    fields = ["source", "external_id", "relevance_score", "scores", *_NAMES]
     body = {"query": query, **how, "synthesize": False, "fields": fields}
     answer: dict[str, Any] = api_client.call(client, "POST", _QUERY, json=body)
     return answer

@@ -345,6 +345,15 @@ def test_eval_weighs_how_well_judged_questions_are_answered(
     assert failed.returncode == 1
     assert "nDCG is less than 0.9" in failed.stderr
     assert failed.stdout.splitlines()[0] == "0.000  hit 0  nobody wrote of zebras"
+    floors = json.loads(run(*keyword, "--calibrate", "--json").stdout)["floors"]
+    assert (floors["found"], floors["judged"]) == (2, 4)
+    # The least of two is kept: one in twenty of them is none.
+    searched = [
+        client.post("/v1/search/query", json={"query": one, "mode": "keyword"}).json()
+        for one in ("cavity arc", "glycol")
+    ]
+    least = min(one["results"][0]["relevance_score"] for one in searched)
+    assert least - 0.001 < floors["min_relevance_score"] <= least
     questions.write_text('{"query": "x"}')
     wrong = run("eval", str(questions))
     assert wrong.returncode == 2

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from api.cli.search.evaluate import weigh
+from api.cli.search.fit_floors import fit_floor
 
 GRADES = st.dictionaries(
     st.sampled_from("abcdefghijklmno"), st.integers(0, 3), min_size=1
@@ -27,3 +28,16 @@ def test_hits_are_weighed_as_trec_eval_does(grades, order):
     assert found.mrr == pytest.approx(wanted["recip_rank"])
     assert found.ndcg == pytest.approx(wanted["ndcg_cut_10"])
     assert found.hit == wanted["success_10"]
+
+
+@given(scores=st.lists(st.floats(0, 1), min_size=1, max_size=200))
+def test_a_fitted_floor_hides_at_most_one_in_twenty(scores):
+    floor = fit_floor(scores)
+    assert floor is not None
+    assert sum(one < floor for one in scores) <= len(scores) / 20
+    higher = floor + 0.002
+    assert sum(one < higher for one in scores) > len(scores) / 20 - 1
+
+
+def test_no_floor_is_fitted_to_nothing():
+    assert fit_floor([]) is None
