@@ -13,13 +13,16 @@ import httpx2
 import tenacity
 
 from api.cli import api_client, output
-from api.cli.output import UsageError
+from api.cli.entry_input import refs
+from api.cli.output import CommandError, UsageError
+from api.cli.render.terminal import plain
 from api.cli.search.fit_floors import OPEN_SEARCH, Floors, fit_floors, print_floors
 
 _QUERY = "/v1/search/query"
 # By any of these an entry may be judged.
 _NAMES = ("entry_id", "source_uri", "permalink")
 _PAUSE_SECONDS, _PATIENCE_SECONDS = 2.0, 120.0
+_TOLD_EACH, _MISSING_SHOWN = 100, 10
 
 
 @dataclass(frozen=True)
@@ -69,10 +72,19 @@ def evaluate(
     out = output.current()
     questions = _read(file)
     with api_client.open_client(out) as client:
-        worths = [
-            (one.query, _judge(client, one, {"mode": mode, "limit": limit}))
-            for one in questions
-        ]
+        found: set[str] = set()
+        worths: list[tuple[str, Worth]] = []
+        how = {"mode": mode, "limit": limit}
+        for number, question in enumerate(questions):
+            if number and number % _TOLD_EACH == 0:
+                out.say(f"{number} of {len(questions)} questions asked.")
+            try:
+                worths.append((question.query, _judge(client, question, how, found)))
+            except CommandError as exc:
+                message = f"{exc.message}\nquestion: {plain(question.query)[:100]}"
+                raise CommandError(message, exit_code=exc.exit_code) from exc
+        judged = {name for one in questions for name in one.grades}
+        missing = [one for one in sorted(judged - found) if not _is_there(client, one)]
         floors = _fit_floors(client, questions, mode) if calibrate else None
     mean = {
         name: round(fmean(getattr(one, name) for _, one in worths), 4)
@@ -80,6 +92,7 @@ def evaluate(
     }
     passed = gate is None or mean["ndcg"] >= gate
     told = {"questions": len(worths), "mode": mode, "limit": limit, "mean": mean}
+    told["missing"] = missing
     worst_first = sorted(worths, key=lambda one: (one[1].ndcg, one[0]))
     asked = [{"query": query, **asdict(one)} for query, one in worst_first]
     fitted = {"floors": asdict(floors)} if floors else {}
@@ -94,13 +107,20 @@ def evaluate(
         )
         if floors:
             print_floors(out, floors)
+        if missing:
+            out.complain(
+                f"Judged, but no entry here is called so ({len(missing)}), which costs"
+                f" nDCG and recall: {plain(', '.join(missing[:_MISSING_SHOWN]))}"
+                f"{', ...' if len(missing) > _MISSING_SHOWN else ''}."
+            )
         if not passed:
             out.complain(f"nDCG is less than {gate}.")
     return output.DONE if passed else output.FAILED
 
 
 def _read(file: Path) -> list[JudgedQuestion]:
-    lines = file.read_text(encoding="utf-8").splitlines()
+    # Not as text: a sign of a question may end a line there.
+    lines = file.read_bytes().splitlines()
     found = [
         _question(number, line) for number, line in enumerate(lines, 1) if line.strip()
     ]
@@ -110,30 +130,39 @@ def _read(file: Path) -> list[JudgedQuestion]:
     return found
 
 
-def _question(number: int, line: str) -> JudgedQuestion:
+def _question(number: int, line: bytes) -> JudgedQuestion:
     try:
         match json.loads(line):
-            case {"query": str() as query, "relevant": dict() as grades} if grades:
-                graded = {name: float(grade) for name, grade in grades.items()}
-                return JudgedQuestion(query, graded)
+            case {"query": str() as query, "relevant": dict() as given}:
+                grades = {name: float(grade) for name, grade in given.items()}
             case {"query": str() as query, "relevant": [str(), *_] as names}:
-                return JudgedQuestion(query, dict.fromkeys(map(str, names), 1.0))
+                grades = dict.fromkeys(map(str, names), 1.0)
+            case _:
+                query, grades = "", {}
     except (TypeError, ValueError):
-        pass
+        query, grades = "", {}
+    is_graded = all(0 <= one < math.inf for one in grades.values())
+    if query.strip() and is_graded and any(grades.values()):
+        return JudgedQuestion(query, grades)
     message = (
-        f"Line {number} is no judged question: write it as"
-        ' {"query": "...", "relevant": ["SOURCE/ID"]}.'
+        f"Line {number} is no judged question: write it in UTF-8 as"
+        ' {"query": "...", "relevant": ["SOURCE/ID"]}, or with grades as'
+        ' {"SOURCE/ID": 2}, none below 0 and one above.'
     )
     raise UsageError(message)
 
 
 def _judge(
-    client: httpx2.Client, question: JudgedQuestion, how: Mapping[str, Any]
+    client: httpx2.Client,
+    question: JudgedQuestion,
+    how: Mapping[str, Any],
+    found: set[str],
 ) -> Worth:
+    """Weigh the hits of a question, and add the names that they have."""
     first, second = (_ask(client, question.query, how) for _ in range(2))
-    gains = [_take_grade(hit, question.grades) for hit in first["results"]]
+    found |= {name for hit in first["results"] for name in _list_names(hit)}
     return weigh(
-        gains,
+        [_take_grade(hit, question.grades) for hit in first["results"]],
         question.grades.values(),
         how["limit"],
         stable=first["stability_hash"] == second["stability_hash"],
@@ -156,15 +185,25 @@ def _fit_floors(
     return fit_floors(near, scored, judged)
 
 
+def _is_put_off(exc: BaseException) -> bool:
+    """Tell whether the API, which is there, wants to be asked later."""
+    return (
+        isinstance(exc, CommandError)
+        and bool(exc.error)
+        and exc.exit_code == output.TRY_AGAIN
+    )
+
+
 # Whoever asks hundreds of questions meets the rate limit of a key, and waits for it.
-@tenacity.retry(
-    retry=tenacity.retry_if_exception(
-        lambda exc: getattr(exc, "exit_code", None) == output.TRY_AGAIN
-    ),
+_patient = tenacity.retry(
+    retry=tenacity.retry_if_exception(_is_put_off),
     wait=tenacity.wait_fixed(_PAUSE_SECONDS),
     stop=tenacity.stop_after_delay(_PATIENCE_SECONDS),
     reraise=True,
 )
+
+
+@_patient
 def _ask(client: httpx2.Client, query: str, how: Mapping[str, Any]) -> dict[str, Any]:
     # The names and scores of each hit are enough, without an answer.
     fields = ["source", "external_id", "relevance_score", "scores", *_NAMES]
@@ -173,11 +212,26 @@ def _ask(client: httpx2.Client, query: str, how: Mapping[str, Any]) -> dict[str,
     return answer
 
 
-def _take_grade(hit: Mapping[str, Any], grades: Mapping[str, float]) -> float:
-    names = {str(hit.get(name)) for name in _NAMES}
+@_patient
+def _is_there(client: httpx2.Client, name: str) -> bool:
+    """Tell whether an entry, or any of several, is called so."""
+    try:
+        refs.entry(client, name)
+    except CommandError as exc:
+        if exc.exit_code not in {output.NOT_FOUND, output.USAGE}:
+            raise
+        return exc.exit_code == output.USAGE
+    return True
+
+
+def _list_names(hit: Mapping[str, Any]) -> set[str]:
     number = hit["external_id"]
-    names |= {number, f"{hit['source']}/{number}"}
-    return max((grades[one] for one in names & grades.keys()), default=0.0)
+    return {number, f"{hit['source']}/{number}", *(str(hit.get(one)) for one in _NAMES)}
+
+
+def _take_grade(hit: Mapping[str, Any], grades: Mapping[str, float]) -> float:
+    graded = _list_names(hit) & grades.keys()
+    return max((grades[one] for one in graded), default=0.0)
 
 
 def weigh(

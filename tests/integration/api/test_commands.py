@@ -321,7 +321,7 @@ def test_eval_weighs_how_well_judged_questions_are_answered(
     asked: list[dict[str, object]] = [
         {"query": "cavity arc", "relevant": ["api/1"]},
         {"query": "glycol", "relevant": {"2": 2, "3": 1}},
-        {"query": "nobody wrote of zebras", "relevant": ["api/3"]},
+        {"query": "nobody wrote of zebras", "relevant": ["api/3", "api/404"]},
     ]
     questions.write_text("\n".join(map(json.dumps, asked)))
     keyword = ("eval", str(questions), "--mode", "keyword")
@@ -346,7 +346,7 @@ def test_eval_weighs_how_well_judged_questions_are_answered(
     assert "nDCG is less than 0.9" in failed.stderr
     assert failed.stdout.splitlines()[0] == "0.000  hit 0  nobody wrote of zebras"
     floors = json.loads(run(*keyword, "--calibrate", "--json").stdout)["floors"]
-    assert (floors["found"], floors["judged"]) == (2, 4)
+    assert (floors["found"], floors["judged"]) == (2, 5)
     # The least of two is kept: one in twenty of them is none.
     searched = [
         client.post("/v1/search/query", json={"query": one, "mode": "keyword"}).json()
@@ -354,6 +354,9 @@ def test_eval_weighs_how_well_judged_questions_are_answered(
     ]
     least = min(one["results"][0]["relevance_score"] for one in searched)
     assert least - 0.001 < floors["min_relevance_score"] <= least
+    # What is there and was not found is no mistake of the judge.
+    assert told["missing"] == ["api/404"]
+    assert "no entry here is called so (1)" in failed.stderr
     questions.write_text('{"query": "x"}')
     wrong = run("eval", str(questions))
     assert wrong.returncode == 2

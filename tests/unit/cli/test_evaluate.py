@@ -1,10 +1,14 @@
-"""Hits are weighed as `trec_eval` weighs them."""
+"""Hits are weighed as `trec_eval` weighs them; a line that judges none is named."""
+
+from pathlib import Path
 
 import pytest
 import pytrec_eval
 from hypothesis import given
 from hypothesis import strategies as st
 
+from api.cli.main import cli
+from api.cli.output import UsageError
 from api.cli.search.evaluate import weigh
 from api.cli.search.fit_floors import fit_floor
 
@@ -41,3 +45,28 @@ def test_a_fitted_floor_hides_at_most_one_in_twenty(scores):
 
 def test_no_floor_is_fitted_to_nothing():
     assert fit_floor([]) is None
+
+
+GOOD = b'{"query": "trip", "relevant": ["ops/1"]}'
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"{'query': 'trip'}",
+        '{"query": "Kühlung", "relevant": ["ops/1"]}'.encode("latin-1"),
+        b'{"query": " ", "relevant": ["ops/1"]}',
+        b'{"query": "trip", "relevant": []}',
+        b'{"query": "trip", "relevant": {"ops/1": 0}}',
+        b'{"query": "trip", "relevant": {"ops/1": 2, "ops/2": -1}}',
+        b'{"query": "trip", "relevant": {"ops/1": NaN}}',
+        b'{"query": "trip", "relevant": {"ops/1": [1]}}',
+    ],
+)
+def test_a_line_that_judges_nothing_is_named(tmp_path: Path, line: bytes):
+    file = tmp_path / "questions.jsonl"
+    # One with a mark of Windows before it, and a sign that ends a line elsewhere.
+    first = "\ufeff" + GOOD.decode().replace("trip", "a\u2028trip")
+    file.write_bytes(first.encode() + b"\r\n\n" + line + b"\n" + GOOD)
+    with pytest.raises(UsageError, match=r"^Line 3 is no judged question"):
+        cli.main(["eval", str(file)], standalone_mode=False)
