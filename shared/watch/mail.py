@@ -3,10 +3,13 @@
 import re
 import smtplib
 import ssl
+import time
 from collections.abc import Sequence
+from contextlib import closing, suppress
 from datetime import UTC, datetime
 from email.message import EmailMessage
 from email.utils import format_datetime
+from typing import Any
 from urllib.parse import SplitResult, parse_qs, unquote, urlsplit
 
 from pydantic import SecretStr
@@ -15,8 +18,9 @@ from shared.errors import InvalidRequestError
 from shared.watch import webhook
 
 SCHEME = "mailto:"
-# For each answer of the server.
-SECONDS = 10.0
+# For each answer of the server, and for all of them: once it has the text it may look
+# for viruses, and whoever does not wait then hands it the same mail again.
+SECONDS, SECONDS_IN_ALL = 10.0, 40.0
 _ADDRESS = re.compile(r"[A-Za-z0-9._%+-]{1,64}@([A-Za-z0-9][A-Za-z0-9.-]{0,250})")
 _SUBJECT_CHARACTERS = 200
 
@@ -69,13 +73,36 @@ def send(
     return None
 
 
+class _Dialogue(smtplib.SMTP):
+    """Waits for each answer, and longer for the one to a text that was sent."""
+
+    def __init__(self, host: str, port: int, **how: Any) -> None:
+        self._most, self._ends = SECONDS, time.monotonic() + SECONDS_IN_ALL
+        super().__init__(host, port, timeout=SECONDS, **how)
+
+    def data(self, msg: Any) -> Any:
+        self._most = SECONDS_IN_ALL
+        return super().data(msg)
+
+    def getreply(self) -> tuple[int, bytes]:
+        left = min(self._most, self._ends - time.monotonic())
+        if self.sock is not None:
+            self.sock.settimeout(max(left, 0.001))
+        return super().getreply()
+
+
+class _SafeDialogue(_Dialogue, smtplib.SMTP_SSL):
+    """Speaks TLS at once."""
+
+
 def _hand_over(server: SplitResult, mail: EmailMessage) -> None:
-    trusted, host, port = ssl.create_default_context(), server.hostname, server.port
+    trusted = ssl.create_default_context()
+    host, port = server.hostname or "", server.port
     is_safe = server.scheme == "smtps"
-    with (
-        smtplib.SMTP_SSL(host or "", port or 465, timeout=SECONDS, context=trusted)
+    with closing(
+        _SafeDialogue(host, port or 465, context=trusted)
         if is_safe
-        else smtplib.SMTP(host or "", port or 587, timeout=SECONDS)
+        else _Dialogue(host, port or 587)
     ) as client:
         client.ehlo()
         if not is_safe and client.has_extn("starttls"):
@@ -86,3 +113,6 @@ def _hand_over(server: SplitResult, mail: EmailMessage) -> None:
                 raise smtplib.SMTPNotSupportedError("no TLS, and so no password")
             client.login(unquote(server.username), unquote(server.password or ""))
         client.send_message(mail)
+        # It is taken, whatever is said to a farewell.
+        with suppress(OSError, smtplib.SMTPException):
+            client.quit()

@@ -61,3 +61,23 @@ def test_a_password_is_given_over_tls_and_never_without(
     assert f"AUTH PLAIN {login}" in server.commands
     [sent] = server.mails
     assert (sent["Subject"], sent.get_content().split()) == ("é .", ["é", "."])
+
+
+def test_a_mail_that_was_taken_late_or_without_a_farewell_is_not_sent_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(mail, "SECONDS", 0.3)
+
+    def send(server: MailServer) -> str | None:
+        secret = SecretStr(f"smtp://127.0.0.1:{server.port}?from=me@example.org")
+        to = "mailto:you@example.org"
+        return mail.send(to, "1", "s", "t", ["example.org"], secret)
+
+    with MailServer(looks_seconds=0.6).serving() as late:
+        assert send(late) is None
+    with MailServer(farewell="421 4.3.2 it is full here").serving() as rude:
+        assert send(rude) is None
+    # Not without an end: others wait behind it.
+    monkeypatch.setattr(mail, "SECONDS_IN_ALL", 0.4)
+    with MailServer(looks_seconds=0.6).serving() as late:
+        assert "timed out" in str(send(late))

@@ -22,6 +22,9 @@ class MailServer:
     port: int = 0
     commands: list[str] = field(default_factory=list)
     raw: list[bytes] = field(default_factory=list)
+    # How long it looks into a text, and what it says to a farewell.
+    looks_seconds: float = 0.0
+    farewell: str = "221 2.0.0 bye"
 
     @property
     def mails(self) -> list[EmailMessage]:
@@ -55,7 +58,7 @@ class _Handler(socketserver.StreamRequestHandler):
             self.mine.commands.append(command)
             verb = command[:4].upper()
             if verb == "QUIT":
-                self._say("221 2.0.0 bye")
+                self._say(self.mine.farewell)
                 return
             self._obey(verb)
 
@@ -74,6 +77,7 @@ class _Handler(socketserver.StreamRequestHandler):
             self._say("354 end with a dot")
             lines = iter(self.rfile.readline, b".\r\n")
             self.mine.raw.append(b"".join(one.removeprefix(b".") for one in lines))
+            threading.Event().wait(self.mine.looks_seconds)
             self._say("250 2.0.0 taken")
         else:
             self._say(_ANSWERS.get(verb, "502 5.5.1 not here"))
