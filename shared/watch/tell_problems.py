@@ -95,7 +95,8 @@ def _backup(settings: Settings) -> Iterator[Problem]:
     if folder is None:
         return
     try:
-        copies = folder.expanduser().iterdir()
+        # One that begins with a dot is not whole: its backup runs, or was killed.
+        copies = [one for one in folder.expanduser().iterdir() if one.name[0] != "."]
         newest = max((one.stat().st_mtime for one in copies), default=0.0)
     except OSError as exc:
         yield Problem("backup", f"The backups cannot be looked at: {exc.strerror}.")
