@@ -4,6 +4,7 @@ It has its name once it is whole. Nothing is held in memory: a part is written b
 its length is known, and its header is filled in afterwards.
 """
 
+import fcntl
 import hashlib
 import json
 import os
@@ -12,7 +13,7 @@ import tarfile
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from io import BufferedReader
 from pathlib import Path
@@ -25,6 +26,8 @@ ATTACHMENTS, CONFIGURATION = "attachments/", "configuration/"
 # Raised where a reader of this release could not make sense of a later file.
 FORMAT = 1
 CHUNK_BYTES = 1_048_576
+# How the name of a file ends that is not whole yet.
+_UNFINISHED = ".logchord-part"
 _MOST_MANIFEST_BYTES = 10_000_000
 
 # Called with the bytes that are done by now.
@@ -94,12 +97,14 @@ def new_archive(path: Path, *, force: bool) -> Iterator[ArchiveWriter]:
     _refuse_existing(path, force=force)
     fresh: Path | None = None
     try:
+        _remove_leftovers(path.parent)
         # A file of gigabytes is not left behind by whoever is told to end.
         signal.signal(signal.SIGTERM, signal.default_int_handler)
         # For nobody else's eyes from its first byte on.
-        descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        descriptor, name = tempfile.mkstemp(_UNFINISHED, f".{path.name}.", path.parent)
         fresh = Path(name)
         with os.fdopen(descriptor, "w+b") as file:
+            _lock(file)
             yield ArchiveWriter(file)
             file.flush()
             os.fsync(file.fileno())
@@ -113,6 +118,24 @@ def new_archive(path: Path, *, force: bool) -> Iterator[ArchiveWriter]:
     finally:
         if fresh is not None:
             fresh.unlink(missing_ok=True)
+
+
+def _remove_leftovers(folder: Path) -> None:
+    """Remove files of backups that were killed: nobody holds them any more."""
+    for path in folder.glob(f".*{_UNFINISHED}"):
+        with suppress(FileNotFoundError, PermissionError), path.open("r+b") as file:
+            if _lock(file):
+                path.unlink()
+
+
+def _lock(file: IO[bytes]) -> bool:
+    """Hold a file until it is closed; tell whether nobody else holds it."""
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        # Or it lies where nothing can be held, and then nobody's are removed.
+        return False
+    return True
 
 
 def _refuse_existing(path: Path, *, force: bool) -> None:

@@ -5,6 +5,7 @@ import os
 import resource
 import secrets
 import subprocess
+import sys
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -12,6 +13,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
+from api.cli.backup.archive import new_archive
 from local import service_user
 from shared import migrations
 from shared.access.scope import Scope
@@ -147,6 +149,22 @@ def test_a_backup_that_is_told_to_end_leaves_nothing_of_it(kept, tmp_path, reap)
 
     assert code == 130
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_backup_removes_what_a_killed_one_left_and_nothing_of_one_that_runs(tmp_path):
+    killed = (
+        "import os, pathlib, api.cli.backup.archive as a\n"
+        "with a.new_archive(pathlib.Path('killed'), force=False): os._exit(9)"
+    )
+    subprocess.run([sys.executable, "-c", killed], cwd=tmp_path, check=False)
+    (left,) = tmp_path.iterdir()
+
+    with new_archive(tmp_path / "long", force=False):
+        with new_archive(tmp_path / "short", force=False):
+            assert not left.exists()
+        assert len([*tmp_path.iterdir()]) == 2
+
+    assert {one.name for one in tmp_path.iterdir()} == {"long", "short"}
 
 
 @pytest.mark.requirement("U23")
