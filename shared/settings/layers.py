@@ -2,7 +2,8 @@
 
 import json
 import types
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple, Union, get_args, get_origin
@@ -33,6 +34,8 @@ class Layer:
     model: type[Section]
     values: dict[Name, WrittenSetting] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
+    # What cannot be used of it: whoever mends it wants to know all at once.
+    wrong: list[ConfigurationError] = field(default_factory=list)
 
     @property
     def where(self) -> str:
@@ -70,7 +73,16 @@ class Layer:
                 self.put_all(value, name, variable)
             else:
                 spelled = variable or ".".join(name)
-                self.put(names.spelled_out(name), value, spelled)
+                with self.keeping_wrong():
+                    self.put(names.spelled_out(name), value, spelled)
+
+    @contextmanager
+    def keeping_wrong(self) -> Iterator[None]:
+        """Keep why a setting cannot be used, and let the next one be read."""
+        try:
+            yield
+        except ConfigurationError as exc:
+            self.wrong.append(exc)
 
     def is_secret(self, name: Name) -> bool:
         """Tell whether a name holds a secret."""
@@ -139,19 +151,25 @@ def from_environment(environ: Mapping[str, str], model: type[Section]) -> Layer:
     layer = Layer("environment", model)
     known = _variables(model)
     for variable, text in environ.items():
-        if not text or names.is_service_link(variable, text):
-            continue
-        name = _named_by(variable, known)
-        if name is not None:
-            _put_text(layer, name, text, variable)
-            continue
-        owner = known.get(variable.removesuffix("_FILE"))
-        if owner is not None and variable.endswith("_FILE") and layer.is_secret(owner):
-            layer.put(owner, _secret_of(variable, text), variable)
-        elif _is_ours(variable):
-            allowed = [*known, *sorted(names.OTHER_VARIABLES)]
-            raise unknown(variable, allowed, layer.where)
+        if text and not names.is_service_link(variable, text):
+            with layer.keeping_wrong():
+                _put_variable(layer, variable, text, known)
     return layer
+
+
+def _put_variable(
+    layer: Layer, variable: str, text: str, known: Mapping[str, Name]
+) -> None:
+    name = _named_by(variable, known)
+    if name is not None:
+        _put_text(layer, name, text, variable)
+        return
+    owner = known.get(variable.removesuffix("_FILE"))
+    if owner is not None and variable.endswith("_FILE") and layer.is_secret(owner):
+        layer.put(owner, _secret_of(variable, text), variable)
+    elif _is_ours(variable):
+        allowed = [*known, *sorted(names.OTHER_VARIABLES)]
+        raise unknown(variable, allowed, layer.where)
 
 
 def _variables(model: type[Section]) -> dict[str, Name]:

@@ -19,6 +19,7 @@ from pydantic import (
     field_validator,
     model_validator,
 )
+from pydantic_core import ErrorDetails
 
 from shared import plugins, suggest
 from shared.errors import ConfigurationError
@@ -382,6 +383,9 @@ class Settings(sections.Section):
         return load_report(environ, file, with_stack=with_stack).settings
 
 
+# What is wrong on every line may be one indentation.
+_MOST_TOLD = 12
+
 _SCHEMES: Mapping[str, tuple[str, ...]] = {
     "database_url": ("postgresql://", "postgres://"),
     "broker_url": ("redis://", "rediss://", "amqp://", "amqps://"),
@@ -442,7 +446,8 @@ def load_report(
         read.insert(0, layers.from_stack(home.expanduser(), Settings))
     merged = {name: text for layer in read for name, text in layer.values.items()}
     origins = {name: layer.origin for layer in read for name in layer.values}
-    settings = _validated(merged, origins)
+    wrong = [error for layer in read for error in layer.wrong]
+    settings = _validated(merged, origins, wrong)
     warnings = [text for layer in read for text in layer.warnings]
     return Report(
         settings,
@@ -453,20 +458,39 @@ def load_report(
 
 
 def _validated(
-    merged: Mapping[Name, layers.WrittenSetting], origins: Mapping[Name, str]
+    merged: Mapping[Name, layers.WrittenSetting],
+    origins: Mapping[Name, str],
+    wrong: list[ConfigurationError],
 ) -> Settings:
+    """Return the settings, or name all that is wrong with them in one error."""
     try:
-        return Settings.model_validate(layers.nested(merged))
+        settings = Settings.model_validate(layers.nested(merged))
     except ValidationError as exc:
-        first = exc.errors(include_url=False, include_input=False)[0]
-        where = ".".join(str(part) for part in first["loc"])
-        reason = suggest.explain_flaw(first, Settings)
-        for name, written in merged.items():
-            if name == first["loc"][: len(name)]:
-                origin = origins[name]
-                place = "the environment" if origin == "environment" else origin
-                where = f"{written.spelled} in {place}"
-        message = f"{where}: {reason}." if where else f"{reason}."
-        raise ConfigurationError(
-            message, config_key=where.split(" ", maxsplit=1)[0] or None
-        ) from exc
+        flaws = exc.errors(include_url=False, include_input=False)
+        wrong = [*wrong, *(_describe_flaw(flaw, merged, origins) for flaw in flaws)]
+    else:
+        if not wrong:
+            return settings
+    told = [*dict.fromkeys(error.message for error in wrong)]
+    if len(told) > _MOST_TOLD:
+        told[_MOST_TOLD:] = [f"{len(told) - _MOST_TOLD} more are wrong."]
+    message = "\n".join(told)
+    raise ConfigurationError(message, config_key=wrong[0].config_key)
+
+
+def _describe_flaw(
+    flaw: ErrorDetails,
+    merged: Mapping[Name, layers.WrittenSetting],
+    origins: Mapping[Name, str],
+) -> ConfigurationError:
+    """Return what is wrong with a value, by the name and the place of its writing."""
+    where = ".".join(str(part) for part in flaw["loc"])
+    reason = suggest.explain_flaw(flaw, Settings)
+    for name, written in merged.items():
+        if name == flaw["loc"][: len(name)]:
+            origin = origins[name]
+            place = "the environment" if origin == "environment" else origin
+            where = f"{written.spelled} in {place}"
+    message = f"{where}: {reason}." if where else f"{reason}."
+    key = where.split(" ", maxsplit=1)[0] or None
+    return ConfigurationError(message, config_key=key)

@@ -62,6 +62,22 @@ def test_a_good_file_passes_the_check(folder, capsys):
     assert "can be used; 2 settings are given" in capsys.readouterr().out
 
 
+def test_the_check_names_all_that_is_wrong_at_once(folder, capsys, monkeypatch):
+    monkeypatch.setenv("LOGCHORD_PROT", "9001")
+    monkeypatch.setenv("LOGCHORD_MAX_LIMIT", "-1")
+    (folder / "some.yaml").write_text(
+        "serach: {}\noperations: {backup_hours: 0, backup_fodler: /b}\nhost: [a]\n"
+    )
+    assert ending("config", "check", "some.yaml") == 2
+    told = capsys.readouterr().err.splitlines()
+    wrong = ("serach", "backup_fodler", "LOGCHORD_PROT", "backup_hours", "host", "MAX")
+    for name in wrong:
+        assert sum(name in line for line in told) == 1, name
+    (folder / "some.yaml").write_text("".join(f"port{n}: 1\n" for n in range(40)))
+    assert ending("config", "check", "some.yaml") == 2
+    assert "30 more are wrong." in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("source", "said"),
     [
