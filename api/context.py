@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,6 +13,7 @@ from api.caller_info import CallerInfo
 from shared.access.scope import Scope
 from shared.answers.answer_question import answer_question
 from shared.cards.make_cards import make_cards
+from shared.errors import LogchordError
 from shared.search.response.job_answer import JobReader
 
 if TYPE_CHECKING:
@@ -106,6 +108,12 @@ async def caller(request: Request, ctx: Ctx) -> CallerInfo:
 
 
 Caller = Annotated[CallerInfo, Depends(caller)]
+
+
+async def guest(request: Request, ctx: Ctx) -> None:
+    """Find who calls where nobody has to be known; the page names them if it can."""
+    with suppress(LogchordError):
+        await caller(request, ctx)
 
 
 # Who needs this scope asks for what it is named after.

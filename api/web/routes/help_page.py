@@ -2,13 +2,13 @@
 
 from fastapi import Request, Response
 
-from api.context import Ctx
+from api.context import Ctx, guest
 from api.web import rendering
 from api.web.page_route import page_router
 from api.web.search_form import SearchForm
 from shared import entry_fields
 
-router = page_router()
+router = page_router(guest)
 
 _QUERIES = (
     ("vacuum leak", "both words, in any form: leak, leaks, leaking"),

@@ -8,7 +8,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 
 from api.access import page_sessions
 from api.access.callers import is_forwarded, is_loopback
-from api.context import ApiContext, Ctx
+from api.context import ApiContext, Ctx, caller
 from api.web import page_visit, rendering
 from api.web.page_route import page_router, place_of_ours, read_form
 from api.web.routes.choices import Next
@@ -29,7 +29,7 @@ async def get_login(request: Request, ctx: Ctx, back: Next = "/") -> Response:
     who, problem = None, ""
     if page_sessions.session_of(request) or ctx.settings.people.header:
         try:
-            found = await ctx.callers.find(request)
+            found = (await caller(request, ctx)).scope
         except AccessError as exc:
             log.info("session_over", code=exc.error_code)
             # Whom a gateway names is told why not; a session is over, that is all.

@@ -103,6 +103,14 @@ def test_a_header_is_refused_from_whoever_is_not_the_gateway(gated: System) -> N
     assert "X-Forwarded-User counts from trusted_proxies alone" in page.text
 
 
+def test_every_page_names_whom_the_gateway_has_let_in(come: Come) -> None:
+    anna = come("anna", "operators", **HTML)
+    for path in ("/", "/help", "/login"):
+        page = anna.get(path).text
+        assert 'title="Logged in as anna"' in page, path
+        assert "Log in" not in page, path
+
+
 @pytest.mark.requirement("U22")
 def test_an_agent_that_acts_for_somebody_may_no_more_than_either(
     gated: System, come: Come
