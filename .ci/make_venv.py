@@ -5,6 +5,7 @@ import hashlib
 import importlib.util
 import json
 import os
+import platform
 import shutil
 import ssl
 import subprocess
@@ -51,6 +52,14 @@ def main() -> int:
     except subprocess.CalledProcessError as exc:
         command = " ".join(str(part) for part in exc.cmd)
         print(f"setup: `{command}` ended with {exc.returncode}", file=sys.stderr)
+        if BUNDLED.is_dir():
+            print(
+                f"setup: the packages in {BUNDLED} are for the processor and the Python"
+                f" that they were bundled with; this is Python {sys.version.split()[0]}"
+                f" on {platform.machine()}. Make a bundle with the same, or choose"
+                " another Python here: make PYTHON=python3.12 setup",
+                file=sys.stderr,
+            )
         return 1
     STAMP.write_text(wanted, encoding="utf-8")
     return 0

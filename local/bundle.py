@@ -7,10 +7,10 @@ its hash already.
 
 import hashlib
 import re
+import shutil
 import subprocess
 import sys
 import tarfile
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -29,17 +29,20 @@ def write_bundle(target: Path, cache: Path, encoder: Artifact) -> str:
     if not (ROOT / ".git").exists():
         message = f"A bundle is made in a clone, and {ROOT} is none."
         raise ServerError(message)
-    fresh = target.with_name(f".{target.name}.part")
+    # By this name whoever was killed is tidied up after by the next one.
+    folder = target.with_name(f".{target.name}.part")
+    fresh, wheels = folder / "archive.tar", folder / "wheels"
     try:
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir()
+        wheels.mkdir()
         _run(
             ["git", "archive", f"--prefix={target.stem}/", f"--output={fresh}", "HEAD"]
         )
-        with (
-            tempfile.TemporaryDirectory(dir=target.parent) as wheels,
-            tarfile.open(fresh, "a:") as archive,
-        ):
-            for one in (*_wheels(Path(wheels)), *_artifacts(cache, encoder)):
-                archive.add(one, f"{target.stem}/{BUNDLED.name}/{one.name}")
+        with tarfile.open(fresh, "a:") as archive:
+            for one in (*_wheels(wheels), *_artifacts(cache, encoder)):
+                name = f"{target.stem}/{BUNDLED.name}/{one.name}"
+                archive.add(one, name, filter=_for_anybody)
         with fresh.open("rb") as handle:
             digest = hashlib.file_digest(handle, "sha256").hexdigest()
         fresh.replace(target)
@@ -47,8 +50,16 @@ def write_bundle(target: Path, cache: Path, encoder: Artifact) -> str:
         message = f"{target} cannot be written: {error.strerror}."
         raise ServerError(message) from error
     finally:
-        fresh.unlink(missing_ok=True)
+        shutil.rmtree(folder, ignore_errors=True)
     return digest
+
+
+def _for_anybody(member: tarfile.TarInfo) -> tarfile.TarInfo:
+    """Let a file be read where root unpacks it, too, and belong to nobody from here."""
+    member.uid = member.gid = 0
+    member.uname = member.gname = "root"
+    member.mode = 0o644
+    return member
 
 
 def _wheels(folder: Path) -> list[Path]:
@@ -81,9 +92,13 @@ def _untold(*_: object) -> None:
 
 
 def _run(command: Sequence[str]) -> None:
-    done = subprocess.run(
-        command, cwd=ROOT, capture_output=True, text=True, check=False
-    )
+    try:
+        done = subprocess.run(
+            command, cwd=ROOT, capture_output=True, text=True, check=False
+        )
+    except FileNotFoundError as error:
+        message = f"A bundle is made with {command[0]}, which is not installed here."
+        raise ServerError(message) from error
     if done.returncode:
         message = f"`{' '.join(command[:4])}` failed: {done.stderr.strip()[-1000:]}"
         raise ServerError(message)

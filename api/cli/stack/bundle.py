@@ -1,6 +1,7 @@
 """`logchord bundle`: one archive that installs where there is no network."""
 
 import os
+import signal
 from pathlib import Path
 
 import click
@@ -27,6 +28,8 @@ def bundle(*, file: Path) -> None:
         message = f"{file} is there already."
         raise UsageError(message)
     settings = Settings.load(os.environ, with_stack=False)
+    # Hundreds of MB are not left behind by whoever is told to end.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     out.say("Gathering packages, servers and the encoder: some hundred MB.")
     try:
         sha256 = write_bundle(target, settings.cache, bge_small.ARTIFACT)
