@@ -179,6 +179,7 @@ def main(arguments: list[str] | None = None) -> None:
         exc.show()
         sys.exit(exc.exit_code)
     except (click.Abort, KeyboardInterrupt):
+        out.say("Interrupted.")
         sys.exit(output.INTERRUPTED)
     except LogchordError as exc:
         sys.exit(output.show_error(out, exc))
@@ -189,6 +190,11 @@ def main(arguments: list[str] | None = None) -> None:
         # The reader of a pipe (`| head`) has gone: there is nobody left to tell.
         sys.stdout = None
         sys.exit(output.DONE)
+    except OSError as exc:
+        if exc.filename is None:
+            raise
+        out.complain(f"{exc.filename} cannot be used: {exc.strerror}.")
+        sys.exit(output.FAILED)
     sys.exit(ending if isinstance(ending, int) else output.DONE)
 
 

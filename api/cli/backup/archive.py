@@ -94,9 +94,9 @@ class ArchiveWriter:
 @contextmanager
 def new_archive(path: Path, *, force: bool) -> Iterator[ArchiveWriter]:
     """Give a writer; what it wrote becomes the file once the block ends well."""
-    _refuse_existing(path, force=force)
     fresh: Path | None = None
     try:
+        _refuse_existing(path, force=force)
         _remove_leftovers(path.parent)
         # A file of gigabytes is not left behind by whoever is told to end.
         signal.signal(signal.SIGTERM, signal.default_int_handler)
@@ -141,6 +141,8 @@ def _lock(file: IO[bytes]) -> bool:
 def _refuse_existing(path: Path, *, force: bool) -> None:
     if path.exists() and not (force and path.is_file()):
         message = f"{path} exists; name another file, or `--force` replaces it."
+        if not path.is_file():
+            message = f"{path} exists, and not as a file; name a file in a folder."
         raise CommandError(message)
 
 
@@ -216,7 +218,9 @@ def _opened(path: Path) -> Iterator[tarfile.TarFile]:
         with tarfile.open(path, "r:") as tar:
             yield tar
     except (tarfile.TarError, EOFError) as exc:
-        raise _damaged(path, str(exc)) from exc
+        message = f"{path} is no whole backup of Logchord: it is no tar, or was cut off"
+        message += f" ({exc}). Nothing was changed; take another."
+        raise CommandError(message) from exc
     except OSError as exc:
         reason = exc.strerror or type(exc).__name__
         raise CommandError(f"{path} cannot be read: {reason}.") from exc
@@ -258,6 +262,6 @@ def _hash_of_manifest(manifest: dict[str, Any]) -> str:
 
 def _damaged(path: Path, what: str) -> CommandError:
     return CommandError(
-        f"{path} is no whole backup of Logchord ({what} is not as it was written);"
-        " nothing was changed."
+        f"{path} is no whole backup of Logchord: {what} is not as it was written."
+        " Nothing was changed; take another."
     )

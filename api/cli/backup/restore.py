@@ -25,12 +25,9 @@ from api.cli.render.terminal import plain
 from api.cli.stack.progress import Steps, show_steps
 from local import stack
 from shared.enrich.attachments.file_store import open_store
-from shared.errors import DatabaseConnectionError
 from shared.postgres.pool import connect
 
 if TYPE_CHECKING:
-    from psycopg import Connection
-
     from shared.settings.settings import Settings
 
 
@@ -64,7 +61,7 @@ def _restore(
     told += configuration_files.put_files_back(file, manifest, settings)
     with (
         reach_database(steps, settings, makes=True) as url,
-        _connected(url) as conn,
+        connect(url, application="restore", autocommit=True) as conn,
     ):
         target = look_at_database(conn)
         _refuse_unfit(target, force)
@@ -80,15 +77,6 @@ def _restore(
         steps.end(step)
         back = target.purged - look_at_database(conn).purged
     return told, sorted(back)
-
-
-def _connected(url: str) -> Connection:
-    """Connect to the database, or say what is wrong: it may have to be made first."""
-    try:
-        return connect(url, application="restore", autocommit=True)
-    except DatabaseConnectionError as exc:
-        message = f"The database that is to be filled cannot be used: {exc.technical}"
-        raise CommandError(message) from exc
 
 
 def _checked(file: Path, steps: Steps) -> dict[str, Any]:

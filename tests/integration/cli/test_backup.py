@@ -110,6 +110,7 @@ def test_a_damaged_backup_changes_nothing(kept, tmp_path, damage):
 
     assert done.returncode == 1
     assert f"{damaged} is no whole backup of Logchord" in done.stderr
+    assert "Nothing was changed" in done.stderr
     assert held(one.database) == before
 
 
@@ -121,6 +122,8 @@ def test_a_backup_that_cannot_be_written_leaves_nothing_of_it(kept, tmp_path):
 
     exists = one.run("backup", str(file))
     nowhere = one.run("backup", str(tmp_path / "none" / "new.tar"))
+    no_name = one.run("backup", str(tmp_path / ("n" * 300)))
+    folder = one.run("backup", str(tmp_path), "--force")
     resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, hard))
     try:
         full = one.run("backup", str(tmp_path / "new.tar"))
@@ -130,6 +133,9 @@ def test_a_backup_that_cannot_be_written_leaves_nothing_of_it(kept, tmp_path):
     assert (exists.returncode, nowhere.returncode, full.returncode) == (1, 1, 1)
     assert "`--force` replaces it" in exists.stderr
     assert "No such file or directory" in nowhere.stderr
+    assert (no_name.returncode, folder.returncode) == (1, 1)
+    assert "File name too long. There is no such backup." in no_name.stderr
+    assert f"{tmp_path} exists, and not as a file" in folder.stderr
     assert "File too large" in full.stderr
     assert file.read_bytes() == before
     assert list(tmp_path.iterdir()) == []
@@ -194,6 +200,7 @@ def test_a_database_at_work_of_others_or_of_a_newer_schema_is_left_alone(
     refused = typed("restore", str(file), environ=foreign, folder=tmp_path)
     drop_database(postgres.url, f"other_{name}")
     absent = typed("restore", str(file), environ=foreign, folder=tmp_path)
+    unread = typed("backup", str(newer) + "2", environ=foreign, folder=tmp_path)
 
     assert made.returncode == 0, made.stderr
     assert (at_work.returncode, unknown.returncode, refused.returncode) == (1, 1, 1)
@@ -202,7 +209,9 @@ def test_a_database_at_work_of_others_or_of_a_newer_schema_is_left_alone(
     assert filled.returncode == 0, filled.stderr
     assert extensions == {"plpgsql", "vector", "pg_trgm"}
     assert "not Logchord's, such as" in refused.stderr
-    assert f'database "other_{name}" does not exist' in absent.stderr
+    for told in (absent, unread):
+        assert told.returncode == 1
+        assert f'database "other_{name}" does not exist' in told.stderr
     assert held(one.database) == before
 
 

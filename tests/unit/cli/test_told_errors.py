@@ -16,6 +16,7 @@ from shared.errors import (
     SearchTimeoutError,
     Severity,
 )
+from tests.support.typed import ending
 
 ERROR = {
     "id": "1",
@@ -169,3 +170,9 @@ def test_a_wrong_time_is_told_by_the_option_that_gave_it() -> None:
     told = api_client.error_of(answer(422, json={"error": error})).message
     assert "--from: No day." in told
     assert "filters" not in told
+
+
+def test_a_path_that_cannot_be_used_is_named_without_a_traceback(capsys):
+    assert ending("bundle", "n" * 300) == 1
+    told = capsys.readouterr().err
+    assert told.endswith(f"{'n' * 300} cannot be used: File name too long.\n")
