@@ -16,6 +16,12 @@ MAX_CHARACTERS = 100
 UNKNOWN = "extra_forbidden"
 # Below it words are alike by chance: `tenant` and `date_to`, `agentic` and `semantic`.
 _LIKENESS = 0.7
+# In the words of a file of settings, not of Python.
+_SHAPES = {
+    "tuple_type": "it is a list, written as [one, another]",
+    "model_type": "it is a section: settings of its own stand below it",
+    "dict_type": "it is a section: names and their values stand below it",
+}
 
 
 def hint(name: str, known: Iterable[str]) -> str:
@@ -34,6 +40,8 @@ def hint_field(body: Any, place: Sequence[str | int]) -> str:
 
 def explain_flaw(error: ErrorDetails, model: type[BaseModel]) -> str:
     """Return the flaw of a setting without its value; no period stands at its end."""
+    if error["type"] in _SHAPES:
+        return _SHAPES[error["type"]]
     if error["type"] != UNKNOWN:
         return error["msg"].removeprefix("Value error, ")
     near = _nearest(str(error["loc"][-1]), _fields(model, error["loc"]))

@@ -68,7 +68,7 @@ class Callers:
             known = await self._known_by(token)
             return known if person is None else known.narrow_to(person)
         if person is None and not self._may_be_anonymous(request):
-            raise AccessError
+            raise AccessError(self._name_silent_gateway(request))
         _refuse_foreign_pages(request)
         return person or self._anonymous
 
@@ -85,6 +85,13 @@ class Callers:
         person = group_rights.find_rights(now, *named, needed or "read")
         self._note_use(person)
         return person
+
+    def _name_silent_gateway(self, request: Request) -> str | None:
+        """Say that a gateway named nobody; None where none was there to name them."""
+        header = self._settings.people.header
+        if header is None or not self._is_trusted(_peer(request)):
+            return None
+        return f"The gateway named nobody in {header}, and there is no key."
 
     async def _known_by(self, token: str) -> Scope:
         """Return whose key, or session, it is, as it was a moment ago."""

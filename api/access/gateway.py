@@ -22,8 +22,10 @@ def find_person(
     for name in people.headers:
         values = request.headers.getlist(name) if name else []
         if values and not is_trusted:
-            message = f"{name} counts from trusted_proxies alone."
-            raise _make_refusal(message, f"sent by {request.client}")
+            peer = request.client.host if request.client else "who is unknown"
+            raise _make_refusal(
+                f"{name} counts from trusted_proxies alone; {peer} is none of them."
+            )
         if len(values) > 1:
             raise _make_refusal(
                 f"{name} came twice: the gateway must set it, not add it."
@@ -36,8 +38,12 @@ def find_person(
     parts = re.split(rf"(?<!\\)[{people.groups_separator}]", listed)
     groups = [re.sub(r"\\(?=[,;|])", "", part).strip() for part in parts]
     named = [person, *filter(None, groups)]
-    if not all(one.isprintable() and len(one) <= _MOST_CHARS for one in named):
-        raise _make_refusal(f"A name may have {_MOST_CHARS} printable characters.")
+    for one in named:
+        if not one.isprintable() or len(one) > _MOST_CHARS:
+            raise _make_refusal(
+                f"The gateway names {one[:100]!a}: a name may have {_MOST_CHARS}"
+                " printable characters."
+            )
     return person, named[1:]
 
 
@@ -49,5 +55,5 @@ def _decode_header(value: str) -> str:
         return value.strip()
 
 
-def _make_refusal(message: str, technical: str | None = None) -> AccessError:
-    return AccessError(message, code="origin_refused", technical=technical)
+def _make_refusal(message: str) -> AccessError:
+    return AccessError(message, code="origin_refused")

@@ -100,7 +100,16 @@ def test_a_header_is_refused_from_whoever_is_not_the_gateway(gated: System) -> N
 
     assert (refused.status_code, page.status_code) == (403, 403)
     assert refused.json()["error"]["code"] == "origin_refused"
-    assert "X-Forwarded-User counts from trusted_proxies alone" in page.text
+    assert "X-Forwarded-User counts from trusted_proxies alone; 127.0.0.2" in page.text
+
+
+def test_a_refusal_says_what_the_gateway_has_sent(come: Come) -> None:
+    nobody = come("", "operators").get("/v1/me")
+    odd = come("anna", "rf,R\u00a0F").get("/v1/me")
+
+    assert (nobody.status_code, odd.status_code) == (401, 403)
+    assert "named nobody in X-Forwarded-User" in nobody.json()["error"]["message"]
+    assert "The gateway names 'R\\xa0F'" in odd.json()["error"]["message"]
 
 
 def test_every_page_names_whom_the_gateway_has_let_in(come: Come) -> None:
