@@ -34,7 +34,7 @@ def check_address(url: str, hosts: Sequence[str]) -> None:
         message = f"This address cannot be used: {exc}."
         raise InvalidRequestError.field("alert.webhook_url", "value", message) from exc
     if not _is_named(origin, hosts):
-        raise refuse_host(str(origin))
+        raise refuse_host(_write_hosts(origin)[-1])
 
 
 def refuse_host(name: str) -> InvalidRequestError:
@@ -92,8 +92,11 @@ def send(
 
 def _is_named(origin: Origin, hosts: Sequence[str]) -> bool:
     """Tell whether a host is named: alone for the usual ports, or with its port."""
-    usual = {"http": 80, "https": 443}[origin.scheme]
-    named = {one.lower() for one in hosts}
+    return not {one.lower() for one in hosts}.isdisjoint(_write_hosts(origin))
+
+
+def _write_hosts(origin: Origin) -> list[str]:
+    """Return how an admin may write a host, the shortest last."""
     host = f"[{origin.host}]" if ":" in origin.host else origin.host
-    at = f"{host}:{origin.port}"
-    return at in named or (origin.port == usual and host in named)
+    is_usual = origin.port == {"http": 80, "https": 443}[origin.scheme]
+    return [f"{host}:{origin.port}", *([host] if is_usual else [])]

@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from api.cli import output
+from api.cli.doctor import checks
 from api.cli.doctor.source_checks import describe_unusable
 from shared.settings import setting_names as names
 from shared.settings.report import mask_secrets
@@ -39,6 +40,11 @@ def check_file(file: Path | None) -> int:
     report = load_report(os.environ, file, with_stack=False)
     count = sum(origin != "default" for origin in report.origins.values())
     wrong = describe_unusable(report.settings)
+    wrong += [
+        f"operations.webhook_url: {one.found} {one.remedy}"
+        for one in checks.of_messages(report.settings)
+        if one.state == "failed"
+    ]
     told = {"given": count, "warnings": list(report.warnings), "unusable": wrong}
     if not out.prints_json(told) and not wrong:
         out.data(f"The configuration can be used; {count} settings are given.")

@@ -11,9 +11,10 @@ from api.cli.stack import health
 from local import runner_state
 from shared.embedding.models import model_folder
 from shared.embedding.vectors import live_models
-from shared.errors import LogchordError
+from shared.errors import InvalidRequestError, LogchordError
 from shared.messaging import redis_clients
 from shared.settings.settings import Settings
+from shared.watch import channels
 from shared.work import disk_room
 
 _SECONDS = 2.0
@@ -37,6 +38,20 @@ def of_machine(settings: Settings) -> Iterator[Check]:
             yield Check(f"disk of {disk.name}", "failed", found, disk.remedy)
         else:
             yield Check(f"disk of {disk.name}", "ok", found)
+
+
+def of_messages(settings: Settings) -> Iterator[Check]:
+    """Look whether problems can be told where an operator wants to be told of them."""
+    url = settings.operations.webhook_url
+    if url is None:
+        return
+    remedy = "Nobody is told of problems: mend operations.webhook_url and start anew."
+    try:
+        channels.check_address(url.get_secret_value(), settings)
+    except InvalidRequestError as exc:
+        yield Check("messages", "failed", exc.message, remedy)
+    else:
+        yield Check("messages", "ok", "an address for them is set and allowed")
 
 
 def of_backends(settings: Settings) -> Iterator[Check]:

@@ -37,6 +37,7 @@ def doctor() -> int:
         *checks.of_backends(settings),
         *checks.of_processes(settings),
         *source_checks.of_sources(settings),
+        *checks.of_messages(settings),
         *_of_work(settings),
     ]
     startup = stack.read_startup(settings.home)

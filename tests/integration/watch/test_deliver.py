@@ -331,6 +331,14 @@ def test_an_address_is_of_a_named_host(url, hosts, *, is_good) -> None:
         webhook.check_address(url, hosts)
 
 
+def test_a_host_that_is_not_named_is_told_as_it_is_to_be_named() -> None:
+    for url, named in (("https://a/x", "a"), ("http://[::1]:8/x", "[::1]:8")):
+        with pytest.raises(InvalidRequestError) as caught:
+            webhook.check_address(url, [url])
+        assert caught.value.message.startswith(f"{named} is not among")
+        webhook.check_address(url, [named])
+
+
 def test_a_rule_of_quiet_hours_is_kept(conn, owner, saved) -> None:
     one = saved(quiet_hours=("22:00", "06:00"), digest="shift")
 

@@ -62,15 +62,43 @@ def test_a_good_file_passes_the_check(folder, capsys):
     assert "can be used; 2 settings are given" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize(
+    ("url", "said"),
+    [
+        ("https://a.example/secret", "a.example is not among `webhook_allowed_hosts`"),
+        ("mailto:ops@example.org", "until an admin sets `smtp_url`"),
+        ("ftp://a.example/secret", "This address cannot be used"),
+    ],
+)
+def test_an_address_that_tells_nobody_of_problems_fails_the_check(
+    url, said, folder, capsys
+):
+    (folder / "some.yaml").write_text(f"operations: {{webhook_url: '{url}'}}\n")
+    assert ending("config", "check", "some.yaml") == 2
+    told = capsys.readouterr().err
+    assert said in told
+    assert "Nobody is told of problems" in told
+    assert "secret" not in told
+
+
 def test_the_check_names_all_that_is_wrong_at_once(folder, capsys, monkeypatch):
     monkeypatch.setenv("LOGCHORD_PROT", "9001")
     monkeypatch.setenv("LOGCHORD_MAX_LIMIT", "-1")
     (folder / "some.yaml").write_text(
         "serach: {}\noperations: {backup_hours: 0, backup_fodler: /b}\nhost: [a]\n"
+        "trusted_proxies: 10.0.0.1\n"
     )
     assert ending("config", "check", "some.yaml") == 2
     told = capsys.readouterr().err.splitlines()
-    wrong = ("serach", "backup_fodler", "LOGCHORD_PROT", "backup_hours", "host", "MAX")
+    wrong = (
+        "serach",
+        "it is a list",
+        "backup_fodler",
+        "LOGCHORD_PROT",
+        "backup_hours",
+        "host",
+        "MAX",
+    )
     for name in wrong:
         assert sum(name in line for line in told) == 1, name
     (folder / "some.yaml").write_text("".join(f"port{n}: 1\n" for n in range(40)))
