@@ -4,25 +4,13 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from shared.times.calendar_names import MONTH_OF
+from shared.text.reading.shortened_words import is_shortened
 
 # A sentence of a log that never ends is cut between two words.
 MAX_CHARACTERS = 300
 _SOFT_END = re.compile(r"[;:,]\s|\s(?:--?|[\u2013\u2014])\s")
 _LINE = re.compile(r"[^\n]+")
 _END = re.compile(r"[.!?]+[\"')\]\u201c\u201d]*\s+(?=[^a-z\s])")
-# What ends in a point and no sentence with it.
-_ABBREVIATED = re.compile(
-    r"(?:\b(?:no|nr|dr|mr|mrs|st|vs|ca|cf|eg|ie|approx|incl|max|min|temp|fig|sec|bzw"
-    r"|ggf|evtl|usw|etc|inkl|vgl|abt|tel|op|rev|z\.b|d\.h|u\.a|e\.g|i\.e)|\b[A-Z]"
-    # `am 4. Juni`, `der 2. Anlauf`
-    r"|\b(?:am|beim|das|dem|den|der|des|die|im|vom|zum|zur)\s\d{1,2})\.\Z",
-    re.IGNORECASE,
-)
-# Behind a number: the point is that of a day. `May` begins a sentence as well.
-_MONTH = re.compile(rf"\s(?!may\b|march\b)(?:{'|'.join(MONTH_OF)})\b", re.IGNORECASE)
-# So far before its point the longest of these begins.
-_REACH = 8
 # A new point of a list begins a sentence; `#20` is a number.
 _LISTED = re.compile(r"\s*(?:[-*\u2022>+]|#+\s|\d{1,2}[.)]\s|\d{1,2}:\d{2})")
 # What only rules a text off, or stands out a line: `*** UPDATE AT 14:31 ***`.
@@ -47,18 +35,10 @@ def split_sentences(text: str) -> Iterator[Span]:
         begin = start
         for match in _END.finditer(text, start, end):
             last = match.start() + 1
-            if not _is_within(text, begin, last):
+            if not is_shortened(text, begin, last):
                 yield from _pieces(text, begin, match.end())
                 begin = match.end()
         yield from _pieces(text, begin, end)
-
-
-def _is_within(text: str, begin: int, point: int) -> bool:
-    """Tell whether a sentence goes on behind a point, which only shortens a word."""
-    if _ABBREVIATED.search(text, max(begin, point - _REACH), point):
-        return True
-    is_number = text[max(begin, point - 2) : point - 1].isdigit()
-    return is_number and _MONTH.match(text, point) is not None
 
 
 def _paragraphs(text: str) -> Iterator[Span]:

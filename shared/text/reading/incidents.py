@@ -11,6 +11,7 @@ from typing import Literal, NamedTuple
 
 from shared.text.facility import incident_words
 from shared.text.facility.incident_words import Kind, Own, State, Step
+from shared.text.reading.shortened_words import is_shortened
 from shared.times import times_of_day
 from shared.times.times_of_day import Clock
 
@@ -21,10 +22,6 @@ MAX_QUOTE_CHARS = 300
 # A line as long as that was broken because it was full.
 _FULL_LINE_CHARS = 50
 _END = re.compile(r"[.!?](?=\s)|\n")
-_SHORTENED = re.compile(
-    r"\b(?:ca|approx|bzw|vs|nr|dr|fig|resp|incl|inkl|e\.g|i\.e|z\.\s?b|d\.\s?h)\.\Z",
-    re.IGNORECASE,
-)
 _CLAUSE = re.compile(
     r"[;,](?=\s)|\s(?=(?:and|then|but|und|dann|aber)\s)|\s?(?:->|=>|\u2192|\u2013)(?=\s)"
     r"|\s-(?=\s)|\s(?=(?:due to|because|caused by|triggered by|after|nachdem|nach|wegen"
@@ -145,7 +142,7 @@ def sentences(text: str) -> Iterator[tuple[int, int]]:
             line = match.end()
             if is_full and text[line : line + 1].islower():
                 continue
-        elif _SHORTENED.search(text, max(start, match.end() - 12), match.end()):
+        elif is_shortened(text, start, match.end()):
             continue
         yield from _trimmed(text, start, match.end())
         start = match.end()

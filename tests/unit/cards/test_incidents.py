@@ -322,3 +322,17 @@ def test_every_quote_stands_in_its_text_and_no_time_is_to_come(text: str):
         assert quote
         assert quote in text
         assert when - timedelta(hours=12) <= one.at <= when + timedelta(minutes=5)
+
+
+def test_a_sentence_goes_on_behind_the_point_of_a_day_or_a_shortened_word():
+    whole = "Ausgefallen am 5. Mai, vgl. Nr. 3."
+    text = f"{whole} Danach Ruhe."
+    assert [text[slice(*one)] for one in incidents.sentences(text)] == [
+        whole,
+        "Danach Ruhe.",
+    ]
+    text = "Off for 20 min. Cause unclear."
+    assert [text[slice(*one)] for one in incidents.sentences(text)] == [
+        "Off for 20 min.",
+        "Cause unclear.",
+    ]
