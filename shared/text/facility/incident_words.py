@@ -26,6 +26,14 @@ class Meaning(NamedTuple):
     phrases: tuple[str, ...]
 
 
+# In French, Italian and Spanish.
+_MENDED_ELSEWHERE = (
+    *("remplacé", "remplacée", "changé", "changée", "nettoyé", "nettoyée"),
+    *("réinitialisé", "resserré", "sostituito", "sostituita", "pulito", "pulita"),
+    *("resettato", "resettata", "serrato", "sustituido", "sustituida", "cambiado"),
+    *("cambiada", "cambió", "limpió", "limpiado", "rearmado", "rearmó"),
+)
+
 WORDS: Mapping[Kind, Meaning] = {
     "open": Meaning(
         "note",
@@ -42,6 +50,13 @@ WORDS: Mapping[Kind, Meaning] = {
             *("weiterhin gestört", "noch gestört", "weiter gestört", "außer betrieb"),
             *("unklar", "ungeklärt", "unverstanden", "nicht verstanden", "nicht klar"),
             *("ursache .. unbekannt", "wird untersucht", "problem besteht"),
+            *("toujours en panne", "encore en panne", "pas de faisceau"),
+            *("hors service", "cause inconnue", "pas compris", "pas clair"),
+            *("à l'arrêt", "ne .. plus"),
+            *("ancora guasto", "ancora guasta", "ancora fermo", "ancora ferma"),
+            *("fuori servizio", "causa sconosciuta", "non chiaro", "nessun fascio"),
+            *("sigue averiado", "sigue averiada", "sigue parado", "sigue parada"),
+            *("fuera de servicio", "causa desconocida", "no está claro", "sin haz"),
         ),
     ),
     "watching": Meaning(
@@ -54,6 +69,8 @@ WORDS: Mapping[Kind, Meaning] = {
             *("under observation", "under watch", "to be watched", "to be observed"),
             *("wird beobachtet", "werden beobachtet", "weiter beobacht*", "beobachten"),
             *("unter beobachtung", "im auge behalten", "wird überwacht"),
+            *("à surveiller", "sous surveillance", "da tenere d'occhio"),
+            *("sotto osservazione", "en observación", "hay que vigilar"),
         ),
     ),
     "restored": Meaning(
@@ -73,6 +90,16 @@ WORDS: Mapping[Kind, Meaning] = {
             *("wieder gespeichert", "wieder normal", "wieder online", "wieder dicht"),
             *("wieder an", "wieder ein", "läuft wieder", "laufen wieder"),
             *("strahl .. zurück", "funktioniert wieder", "erledigt", "instandgesetzt"),
+            *("réparé", "réparée", "résolu", "résolue", "rétabli", "rétablie"),
+            *("redémarrage", "redémarré", "redémarrée", "faisceau .. retour"),
+            *("retour du faisceau", "fonctionne à nouveau", "remis en service"),
+            *("riparato", "riparata", "risolto", "risolta", "ripristinato"),
+            *("ripristinata", "riavviato", "riavviata", "fascio di nuovo"),
+            *("funziona di nuovo", "di nuovo in funzione", "fascio .. ritornato"),
+            *("reparado", "reparada", "resuelto", "resuelta", "restablecido"),
+            *("restablecida", "haz de nuevo", "funciona de nuevo"),
+            *("vuelve a funcionar", "volvió a arrancar", "volvió a funcionar"),
+            "de nuevo en marcha",
         ),
     ),
     "cause": Meaning(
@@ -85,6 +112,9 @@ WORDS: Mapping[Kind, Meaning] = {
             *("leak located", "located .. leak"),
             *("ursache", "grund", "wegen", "aufgrund", "auf grund", "verursacht"),
             *("ausgelöst durch", "weil", "zurückzuführen", "schuld", "leck gefunden"),
+            *("à cause", "cause", "parce", "dû à", "due à", "provoqué par"),
+            *("a causa", "causa", "perché", "dovuto a", "dovuta a", "causato da"),
+            *("debido a", "porque", "causado por", "por culpa"),
         ),
     ),
     "action": Meaning(
@@ -103,6 +133,7 @@ WORDS: Mapping[Kind, Meaning] = {
             *("verständigt", "informiert", "gerufen", "nachgezogen", "abgepumpt"),
             *("belüftet", "ausgeheizt", "geöffnet", "geschlossen", "überbrückt"),
             *("gereinigt", "justiert", "eingeschaltet", "angefahren", "abgedichtet"),
+            *_MENDED_ELSEWHERE,
         ),
     ),
     "trip": Meaning(
@@ -126,6 +157,14 @@ WORDS: Mapping[Kind, Meaning] = {
             *("strahlverlust", "strahl verloren", "strahl .. weg", "gequencht"),
             *("ausgelöst", "abgeschaltet", "abgestürzt", "fehler", "leck", "undicht"),
             *("druckanstieg", "defekt", "stromausfall", "netzwischer"),
+            *("déclenché", "déclenchement", "panne", "perte de faisceau"),
+            *("perte du faisceau", "coupure", "fuite", "cassé", "cassée", "arrêt du"),
+            *("arrêt de la", "alarme", "scattato", "scattata", "guasto", "guasta"),
+            *("perdita di fascio", "perdita del fascio", "perso il fascio", "allarme"),
+            *("si è fermato", "si è fermata", "bloccato", "bloccata", "rotto", "rotta"),
+            *("disparó", "disparo", "avería", "averiado", "averiada", "fallo", "falló"),
+            *("pérdida de haz", "pérdida del haz", "se paró", "quemado", "quemada"),
+            *("se rompió", "está roto", "está rota", "fuga", "alarma", "corte de"),
         ),
     ),
 }
@@ -138,6 +177,7 @@ MENDING = (
     *("quittiert", "zurückgesetzt", "neu gestartet", "neugestartet", "getauscht"),
     *("ausgetauscht", "ersetzt", "gewechselt", "nachgezogen", "gereinigt"),
     *("justiert", "abgedichtet"),
+    *_MENDED_ELSEWHERE,
 )
 # What stands before a phrase, or within it, and says that it is not so.
 DENIED = (
@@ -145,6 +185,8 @@ DENIED = (
     *("isn't", "wasn't", "aren't", "weren't", "hasn't", "haven't", "won't", "without"),
     *("unable", "neither", "nor", "none", "nicht", "kein", "keine", "keinen"),
     *("keiner", "keinem", "keines", "nie", "ohne", "weder", "failed to", "fails to"),
+    *("pas", "aucun", "aucune", "jamais", "sans", "non", "nessun", "nessuna"),
+    *("senza", "sin", "ningún", "ninguna", "nunca"),
 )
 # What says that it is so no more than it is hoped, feared or asked.
 PLANNED = (
@@ -156,12 +198,16 @@ PLANNED = (
     *("partly", "partially", "wird", "werden", "soll", "sollen", "sollte", "muss"),
     *("müssen", "kann", "könnte", "wenn", "falls", "bis", "sobald", "bevor", "würde"),
     *("geplant", "hoffentlich", "versucht", "versuchen", "teilweise"),
+    *("sera", "seront", "doit", "faut", "prévu", "prévue", "avant", "jusqu'à"),
+    *("sarà", "verrà", "deve", "dovrebbe", "previsto", "prevista"),
+    *("será", "debe", "hay que", "previsto", "prevista", "hasta", "antes", "cuando"),
 )
 # Behind what was done or hoped for, it says that it came to nothing.
 IN_VAIN = (
     *("failed", "fails", "unsuccessful", "without success", "in vain", "no effect"),
     *("erfolglos", "ohne erfolg", "fehlgeschlagen", "gescheitert", "vergeblich"),
     *("nicht möglich", "not possible"),
+    *("en vain", "sans succès", "senza successo", "sin éxito"),
 )
 # Behind a word of the table: it is part of a thing's name then.
 _OF_A_THING = (

@@ -324,6 +324,35 @@ def test_every_quote_stands_in_its_text_and_no_time_is_to_come(text: str):
         assert when - timedelta(hours=12) <= one.at <= when + timedelta(minutes=5)
 
 
+@pytest.mark.parametrize(
+    ("text", "stands"),
+    [
+        (
+            "Perte du faisceau à 2h40. Le câble était percé. Réparé.",
+            "resolved",
+        ),
+        (
+            "MOD-2 a déclenché. Câble remplacé, redémarrage à 6h10.",
+            "resolved",
+        ),
+        ("La porte ne ferme plus : contact cassé.", "open"),
+        ("La pompe n'est pas réparée.", "open"),
+        ("Perso il fascio. Pulito il filtro, fascio di nuovo alle 5:20.", "resolved"),
+        ("La pompa è guasta.", "open"),
+        (
+            "El klistrón disparó. Se limpió y volvió a arrancar.",
+            "resolved",
+        ),
+        ("El motor está quemado.", "open"),
+        # What is a word of these languages is another one here.
+        ("Im Mai repariert.", "resolved"),
+        ("Pump non vented. Fixed.", "resolved"),
+    ],
+)
+def test_how_an_incident_stands_is_read_in_five_languages(text: str, stands: str):
+    assert state(text) == stands
+
+
 def test_a_sentence_goes_on_behind_the_point_of_a_day_or_a_shortened_word():
     whole = "Ausgefallen am 5. Mai, vgl. Nr. 3."
     text = f"{whole} Danach Ruhe."
