@@ -22,7 +22,9 @@ _LOCKS = (
     r"|(?:un)?lock(?:s|ed)? (?:on|at|of|from)|(?:locks?|tags?) (?:is |are |was |were )?"
     r"(?:\S{1,20} )?(?:removed|lifted|cleared|released|taken off|applied)"
     r"|(?:removed|lifted|cleared|released|applied) (?:\S{1,20} )?(?:locks?|tags?)"
-    r"|sperren?|gesperrt|schl(?:o|\u00f6)sse?r?|freigeschaltet)\b"
+    # In small letters it shut something.
+    r"|sperren?|gesperrt|(?-i:Schl(?:o|\u00f6)sse?r?|SCHL(?:O|\u00d6)SSE?R?)"
+    r"|freigeschaltet)\b"
 )
 _LOCK = re.compile(rf"\b{_LOCKS}", re.IGNORECASE)
 # What locks by itself: a relay that trips, a loop that holds a phase, a satellite.

@@ -82,6 +82,8 @@ def standing(*entries: LockEntry) -> list[str]:
         ("LOSS OF POWER DUE TO A TRANSFORMER\nLOCKOUT", None),
         ("ONE OF THE DIESEL GENERATORS WILL BE\nTAGGED OUT ON MONDAY.", None),
         ("Am Tag 3 wurde die Isolierung entfernt.", None),
+        ("Um 21:55 schloss das Ventil V412 und der Strahl war weg.", None),
+        ("Schloss am Schalter von P-201.", "applied"),
     ],
 )
 def test_a_sentence_tells_of_a_lock_and_whether_it_hangs(text: str, what: str | None):
