@@ -344,6 +344,8 @@ def test_every_quote_stands_in_its_text_and_no_time_is_to_come(text: str):
             "resolved",
         ),
         ("El motor está quemado.", "open"),
+        ("Beam dumped at 19:12. Back at 19:40.", "resolved"),
+        ("GV-22 stuck. Solenoid replaced, the valve closes again.", "resolved"),
         # What is a word of these languages is another one here.
         ("Im Mai repariert.", "resolved"),
         ("Pump non vented. Fixed.", "resolved"),
