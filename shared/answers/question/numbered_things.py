@@ -1,7 +1,7 @@
 """Things that a question calls by a word and a number or a letter: `gate valve 8`."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
@@ -224,7 +224,8 @@ def _is_said(thing: NumberedThing, text: str) -> bool:
     heads = [head, *before[-1:]] if _COUNTERS.fullmatch(head) else [head]
     said = re.compile(
         rf"\b(?:{'|'.join(map(re.escape, heads))})\w{{0,2}}(?:\s+(?:{_OF}\w{{2,20}}))?"
-        rf"[\s#.:-]{{0,3}}(?:{_COUNTER}[\s#.:\u00b0-]{{0,3}})?"
+        rf"(?:[\s#.:-]{{0,3}}|,\s?(?={_COUNTER}\W))"
+        rf"(?:{_COUNTER}[\s#.:\u00b0()\[\]-]{{0,9}})?"
         rf"(?:\d{{1,4}}\s*(?:,|/|and|und|&|-|to|bis)\s*){{0,3}}0*{thing.number}(?!\d|[.,]\d)",
         re.IGNORECASE,
     )
@@ -236,14 +237,22 @@ def _abbreviates(term: str, thing: NumberedThing) -> bool:
     if match is None or (match["number"].lstrip("0") or "0") != thing.number:
         return False
     return any(
-        _is_drawn_from(match["letters"], "".join(thing.words[-count:]))
+        _is_drawn_from(match["letters"], thing.words[-count:])
         for count in range(1, len(thing.words) + 1)
     )
 
 
-def _is_drawn_from(letters: str, words: str) -> bool:
-    """Tell whether letters begin as the words do, and all come there in that order."""
-    if not words.startswith(letters[0]):
-        return False
-    rest = iter(words)
-    return all(letter in rest for letter in letters)
+def _is_drawn_from(letters: str, words: Sequence[str]) -> bool:
+    """Tell whether letters begin as each of the words does, and come there in order."""
+    if not words:
+        return not letters
+    first, *others = words
+    return any(
+        _begins_so(letters[:count], first) and _is_drawn_from(letters[count:], others)
+        for count in range(1, len(letters) + 1)
+    )
+
+
+def _begins_so(letters: str, word: str) -> bool:
+    rest = iter(word)
+    return word.startswith(letters[0]) and all(letter in rest for letter in letters)

@@ -189,6 +189,9 @@ def test_an_article_is_no_letter_of_a_thing(text: str, *, is_there: bool) -> Non
         ("Indian Point units 2 and 3 tripped", True),
         ("Indian Point 2 tripped", False),
         ("it tripped at 3 points", False),
+        ("Indian Point, unit [] [] [3] tripped", True),
+        ("Indian Point, unit [] [2] [] tripped", False),
+        ("at Indian Point, 3 pumps tripped", False),
     ],
 )
 def test_a_unit_of_a_place_is_named_with_and_without_the_word(text, *, is_there):
@@ -305,3 +308,10 @@ def test_a_question_of_several_parts_is_taken_apart(text, parts) -> None:
 def test_a_thing_is_told_by_all_of_its_name(text: str, written: str) -> None:
     (thing,) = find_things(text, frozenset())
     assert thing.written == written
+
+
+def test_letters_abbreviate_a_thing_that_begin_each_of_its_words() -> None:
+    (thing,) = find_things("When was the valve of chiller 2 replaced?", frozenset())
+    assert not is_named(thing, "Replaced.", frozenset({"valve2"}))
+    assert is_named(thing, "Replaced.", frozenset({"vch2"}))
+    assert is_named(thing, "Replaced.", frozenset({"chl2"}))
