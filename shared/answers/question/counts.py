@@ -32,7 +32,8 @@ _MEASURED = re.compile(
 _COUNTED = re.compile(
     r"\b(?:how many (?:(?:[\w-]+ ){0,2}?(?P<plural>(?!(?:is|was|has|does)\b)\w+s)\b"
     r"|(?P<next>\w+))|wie viele (?P<viele>\w+)"
-    r"|combien d(?:e |['\u2019])(?P<combien>\w+)|quant[ie] (?P<quanti>\w+)"
+    # `Combien d'h\u00e9lium` counts nothing.
+    r"|combien d(?:e |['\u2019])(?P<combien>\w+[sx])\b|quant[ie] (?P<quanti>\w+)"
     r"|cu[a\u00e1]nt[oa]s (?P<cuantos>\w+)"
     r"|(?:how|wie) (?P<often>often|frequently|oft|h\u00e4ufig)\b)",
     re.IGNORECASE,

@@ -54,7 +54,9 @@ _MONTH_LAST = re.compile(rf"\b{_MONTHS}\.?\s*\Z", re.IGNORECASE)
 _OTHER_HEADS = """
     about after around at before below above since until than over under only every last
     next first limit day days read to by exceeded reached need needs show find lost lose
-    took take used cost costs
+    took take used cost costs approximately nearly roughly almost some etwa rund fast
+    ungefahr mindestens hochstens environ presque circa quasi unos unas casi
+    aproximadamente
 """
 _NO_HEADS = frozenset(_OTHER_HEADS.split()) | CALENDAR_WORDS
 # A number behind one of these is its value.

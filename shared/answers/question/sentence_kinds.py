@@ -98,6 +98,7 @@ _MOMENT = re.compile(
     r"|oggi|stamattina|stasera|stanotte|mezzogiorno|mezzanotte|scors[oa]|prossim[oa]"
     r"|(?:nella|durante la|di) notte|(?:nel|di) pomeriggio"
     r"|hoy|anoche|mediod[i\u00ed]a|medianoche|(?:semana|noche|mes|a\u00f1o) pasad[oa]"
+    r"|(?:semana|mes|a\u00f1o) (?:que viene|pr\u00f3xim[oa])"
     r"|pr\u00f3xim[oa] (?:semana|mes|a\u00f1o)|por la (?:noche|tarde|ma\u00f1ana)"
     r"|de madrugada)\b",
     re.IGNORECASE,
@@ -270,6 +271,38 @@ _PLANS = re.compile(
     r"|\w{3,}r(?:\u00e0|\u00e1|anno|\u00e1n)|debe|deben|van|previstos|pr\u00f3xim[oa]s?)\b",
     re.IGNORECASE,
 )
+# When something happened is asked, not when it happens.
+_PAST = re.compile(
+    r"\b(?:was|were|did|has|have|had|wurden?|war(?:en)?|hat(?:te)?|haben|ont|hanno|ha"
+    r"|a-t-(?:il|elle|on)|fu(?:rono)?|fue(?:ron)?|\w+(?:\u00f3|aron|ieron))\b"
+    r"|\b(?:ist|sind)\b.*\b(?:worden|ge\w{2,}(?:t|en))\b"
+    r"|\b(?:a|est|sont|\u00e8|sono)\b.*\w(?:\u00e9e?s?|at[oaie]|ut[oaie]|it[oaie])\b",
+    re.IGNORECASE,
+)
+_PRESENT = re.compile(r"\bwhen (?:do|does|is|are|can|to)\b", re.IGNORECASE)
+
+
+# How a verb ends that tells what was done.
+_DONE = re.compile(
+    r"\b\w{2,}(?:ed|te?|en|\u00e9e?s?|[aiu]t[oaie]|[ai]d[oa]s?|\u00f3)\b", re.IGNORECASE
+)
+
+
+def tells_done(sentence: str, words: Sequence[str]) -> bool:
+    """Tell whether a sentence tells of one of these words as of something done."""
+    asked = [fold(word) for word in words]
+    return any(_is_asked(one[0], asked) for one in _DONE.finditer(sentence))
+
+
+def asks_past(question: str) -> bool:
+    """Tell whether a question takes what it is about for done."""
+    return (
+        _PAST.search(question) is not None
+        and _PRESENT.search(question) is None
+        and _PLANS.search(question) is None
+    )
+
+
 _WORD = re.compile(r"\w+")
 _SAME_LETTERS = 4
 

@@ -196,6 +196,11 @@ Quante volte è scattata la pompa?
     es - Tras 20 minutos bombas paradas.
 ¿Cuántas veces se disparó la bomba?
     es + La bomba se disparó dos veces.
+Combien d'hélium a été perdu ?
+    fr + Environ 40 litres d'hélium perdus.
+¿Cuándo llegará el motor?
+    es + El motor llegará la semana próxima.
+    es + El motor llegará el mes que viene.
 """
 
 
