@@ -266,6 +266,15 @@ TABLE = [
         0.9,
     ),
     ("yesterday", "", "yesterday", YESTERDAY, 1.0),
+    (
+        "what changed since yesterday",
+        "",
+        "since yesterday",
+        f"{YESTERDAY[:16]} to",
+        1.0,
+    ),
+    ("what did the owl shift do?", "", "the owl shift", OWL, 0.9),
+    ("Was hat die Nachtschicht gemacht?", "", "die Nachtschicht", OWL, 0.9),
 ]
 # What names no time, or may mean something else, is searched as it stands.
 UNTOUCHED = [
@@ -278,6 +287,8 @@ UNTOUCHED = [
     "2024-06-10 trip",
     "alarm at 12:30",
     "what did the night shift report",
+    "why did the owl shift leave",
+    "owl shift",
     "day pump in on swing",
     "at night",
     "in 2000 turns",

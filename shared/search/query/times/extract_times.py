@@ -22,7 +22,8 @@ _ASKS = frozenset(
     (
         *("did", "do", "does", *_HAPPENED, "any", "anything", "everything", "new"),
         *("news", "show", "list", "find", "going", "give", "me", "us", "entry"),
-        *("entries", "there", "all", *question_words.WORDS["en"]),
+        *("entries", "there", "all", "changed", "has", "have", "wrote", "write"),
+        *("written", *question_words.WORDS["en"]),
     )
 )
 _ROMANCE = (
@@ -38,7 +39,9 @@ _ONLY_ASKING = (
         (
             *("gab", "gibt", "es", "ist", "war", "passiert", "passierte", "geschah"),
             *("geschehen", "los", "vorgefallen", "neues", "alles", "zeig", "zeige"),
-            *("uns", "eintrag", "eintr\u00e4ge", *question_words.WORDS["de"]),
+            *("hat", "haben", "sich", "gemacht", "getan", "berichtet"),
+            *("geschrieben", "ge\u00e4ndert", "ver\u00e4ndert", "uns", "eintrag"),
+            *("eintr\u00e4ge", *question_words.WORDS["de"]),
         )
     ),
     *(frozenset(words.split()) for words in _ROMANCE),
@@ -105,8 +108,27 @@ def extract_times(tree: Node | None, text: str, clock: Clock) -> Heard:
         case _:
             return Heard(tree)
     if not taken:
-        return Heard(tree)
+        return _hear_bare_shift(tree, text, clock)
     return Heard(None if _only_asks(left) else left, tuple(taken))
+
+
+def _hear_bare_shift(tree: Node | None, text: str, clock: Clock) -> Heard:
+    """Take the name of a shift for its latest one, where nothing else is asked."""
+    if not isinstance(tree, Words):
+        return Heard(tree)
+    words = tree.text.split()
+    for after, word in enumerate(words, 1):
+        if "shift" not in plain_words.make_plain([word.strip(_SIGNS)]).split():
+            continue
+        for first in range(max(0, after - 3), after):
+            others = Words(" ".join((*words[:first], *words[after:])), tree.start)
+            said = " ".join(words[first:after]).strip(_SIGNS)
+            plain = plain_words.make_plain(said.split()).removeprefix("die ")
+            reading = time_phrases.parse_time_phrase(f"during {plain}", clock)
+            if reading is not None and others.text and _only_asks(others):
+                place = [*_places(words, text, tree.start)][first]
+                return Heard(None, (Taken(said, place, reading),))
+    return Heard(tree)
 
 
 def joined(parts: Sequence[Node], *, is_written: bool = False) -> Node | None:
