@@ -187,7 +187,10 @@ DENIED = (
     *("isn't", "wasn't", "aren't", "weren't", "hasn't", "haven't", "won't", "without"),
     *("unable", "neither", "nor", "none", "nicht", "kein", "keine", "keinen"),
     *("keiner", "keinem", "keines", "nie", "ohne", "weder", "failed to", "fails to"),
-    *("pas", "aucun", "aucune", "jamais", "sans", "non", "nessun", "nessuna"),
+    *("pas", "aucun", "aucune", "jamais", "sans", "nessun", "nessuna"),
+    # With its verb: `a non critical pump tripped` denies nothing.
+    *("non è", "non sono", "non ha", "non hanno", "non si", "non va", "non viene"),
+    "non era",
     *("senza", "sin", "ningún", "ninguna", "nunca"),
 )
 # What says that it is so no more than it is hoped, feared or asked.

@@ -339,6 +339,8 @@ def test_every_quote_stands_in_its_text_and_no_time_is_to_come(text: str):
         ("La pompe n'est pas réparée.", "open"),
         ("Perso il fascio. Pulito il filtro, fascio di nuovo alle 5:20.", "resolved"),
         ("La pompa è guasta.", "open"),
+        ("La pompa non è riparata.", "open"),
+        ("A non critical pump tripped.", "open"),
         (
             "El klistrón disparó. Se limpió y volvió a arrancar.",
             "resolved",
