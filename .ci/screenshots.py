@@ -37,10 +37,7 @@ VIEWS = {
 THEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
 WIDTHS = (1280, 360)
 # These stand in the README.
-IN_README = {
-    ("panes", "light", 1280): "search.png",
-    ("home", "dark", 1280): "home.png",
-}
+IN_README = {("panes", "light", 1280): "search.png", ("home", "dark", 1280): "home.png"}
 _README_WIDTH = 1000
 _READ_WITHIN_SECONDS = 600
 

@@ -165,9 +165,7 @@ def _looks_by(
     def documents(ids: list[str]) -> Collection[str]:
         body = {"size": 1000, "query": {"terms": {"entry_id": ids[:1000]}}}
         answer = client.search(
-            index=index,
-            body=body,
-            params={"_source": "false", "request_timeout": 10},
+            index=index, body=body, params={"_source": "false", "request_timeout": 10}
         )
         return [hit["_id"] for hit in answer["hits"]["hits"]]
 

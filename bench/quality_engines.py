@@ -149,10 +149,7 @@ def _fill(
     client.indices.refresh(index=mapping.read_alias(index), params=PATIENT)
     _put_bare(client, collection)
     context = SearchContext(
-        pool=pool,
-        opensearch=lambda: client,
-        index=index,
-        encoder=lambda _: encoder,
+        pool=pool, opensearch=lambda: client, index=index, encoder=lambda _: encoder
     )
     with connection(pool) as conn:
         conn.execute("ANALYZE")

@@ -132,11 +132,7 @@ def found_of(collection: Collection, judged: Mapping[str, Judged]) -> list[Found
 
 
 def _found(
-    name: str,
-    way: str,
-    part: str,
-    asked: Sequence[str],
-    judged: Mapping[str, Judged],
+    name: str, way: str, part: str, asked: Sequence[str], judged: Mapping[str, Judged]
 ) -> Found:
     mine = {number: judged[way][number] for number in asked}
     above = {

@@ -166,12 +166,7 @@ def _measured(name: str, once: Callable[[], None], stack: Rig | None = None) -> 
     now = stack.cpu_seconds() if stack else {}
     cpu = {n: round((now[n] - spent[n]) * 1000 / SAMPLES, 2) for n in now}
     cuts = statistics.quantiles(took, n=20)
-    return Timing(
-        name,
-        round(statistics.median(took), 2),
-        round(cuts[18], 2),
-        cpu,
-    )
+    return Timing(name, round(statistics.median(took), 2), round(cuts[18], 2), cpu)
 
 
 def _throughput(stack: Rig, clients: int) -> Throughput:

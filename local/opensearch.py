@@ -106,10 +106,7 @@ class EmbeddedOpenSearch(EmbeddedServer):
         (self.config_folder / name).write_text(text, encoding="utf-8")
 
     def _configuration(self) -> str:
-        ours = {
-            "http.port": str(self._port),
-            "path.logs": str(self._temporary),
-        }
+        ours = {"http.port": str(self._port), "path.logs": str(self._temporary)}
         # JSON is YAML, and quotes whatever a path may hold.
         return json.dumps({**_SETTINGS, **ours, **self._settings}, indent=2)
 

@@ -5,9 +5,7 @@ import re
 # scheme://user:secret@host up to its last @ (a password may hold one). A word is
 # looked at once and what follows is never given back: users choose these texts, and
 # 60 kB of one word, tried at every letter, would hold up the process for 20 s.
-_LOGINS = re.compile(
-    r"(?<!\w)(?P<dsn>\w++://[^\s@/:\"']*+:)(?P<rest>[^\s\"']++)",
-)
+_LOGINS = re.compile(r"(?<!\w)(?P<dsn>\w++://[^\s@/:\"']*+:)(?P<rest>[^\s\"']++)")
 # name=value, our own keys, keys of providers, and the two common Authorization headers.
 _SECRETS = re.compile(
     r"\blk_\w+_[\w-]+"

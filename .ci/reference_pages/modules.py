@@ -40,15 +40,7 @@ def modules_page() -> str:
         " after; what it does not read leaves it alone"
         " ([write a stage](../how-to/write-a-stage.md)).",
         table(
-            (
-                "stage",
-                "version",
-                "after",
-                "reads",
-                "writes",
-                "runs",
-                "what it does",
-            ),
+            ("stage", "version", "after", "reads", "writes", "runs", "what it does"),
             (
                 (
                     as_code(name),

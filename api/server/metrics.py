@@ -107,9 +107,7 @@ class WorkFigures(NamedTuple):
 
 
 def render(
-    work: WorkFigures | None,
-    quotas: Mapping[str, int],
-    components: Mapping[str, bool],
+    work: WorkFigures | None, quotas: Mapping[str, int], components: Mapping[str, bool]
 ) -> bytes:
     """Return the metrics of this process, of Postgres and of Redis, if they answer."""
     fresh = CollectorRegistry()

@@ -34,11 +34,7 @@ class Deadline:
         return max(0, int((self.ends_at - time.monotonic()) * 1000))
 
     def limit_time(
-        self,
-        conn: Connection,
-        most_ms: int | None = None,
-        *,
-        one_plan: bool = False,
+        self, conn: Connection, most_ms: int | None = None, *, one_plan: bool = False
     ) -> None:
         """Limit the next statements to the time left; raise if none is left."""
         left = self.left_ms if most_ms is None else min(self.left_ms, most_ms)

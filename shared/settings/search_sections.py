@@ -89,8 +89,7 @@ class FusionSettings(Section):
 
     method: Literal["rrf"] = Field("rrf", description="Reciprocal rank fusion.")
     weights: dict[str, float] = Field(
-        {},
-        description="A module's weight where no hit is reranked; 1, of evidence .5.",
+        {}, description="A module's weight where no hit is reranked; 1, of evidence .5."
     )
     weigh_by_best: bool = Field(
         default=False,

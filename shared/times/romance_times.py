@@ -96,8 +96,7 @@ _TURNS = (
         rf"{_THESE} (?:derni\w+s|ultim[ie]|ultim[oa]s) (?:{_COUNT} )?{_UNIT}\b",
     ),
     _turn(
-        lambda found: f"last {_units(found)}",
-        rf"{_THESE} {_COUNT} derni\w+ {_UNIT}\b",
+        lambda found: f"last {_units(found)}", rf"{_THESE} {_COUNT} derni\w+ {_UNIT}\b"
     ),
     _turn(
         lambda found: f"last {_units(found)}",

@@ -17,11 +17,7 @@ from tests.support.faults.measures.size import (
     SHORT_LEASE,
     N,
 )
-from tests.support.fixtures.servers import (
-    create_database,
-    drop_database,
-    of_database,
-)
+from tests.support.fixtures.servers import create_database, drop_database, of_database
 from tests.support.fixtures.system import CORE, System
 from tests.support.statements import fetch_rows
 from tests.support.typed import typed

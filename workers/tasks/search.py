@@ -9,13 +9,7 @@ from shared.errors import LogchordError, MessageRejectedError
 from shared.log import get_logger
 from shared.messaging import task_names
 from shared.messaging.broker_errors import translate_broker_errors
-from shared.search.jobs import (
-    close_job,
-    outcome,
-    progress,
-    redis_keys,
-    stored_outcomes,
-)
+from shared.search.jobs import close_job, outcome, progress, redis_keys, stored_outcomes
 from shared.search.jobs import job as jobs
 from shared.search.jobs.job import Job
 from shared.search.jobs.outcome import Outcome

@@ -55,12 +55,7 @@ def models() -> int:
 @click.option("--drop", is_flag=True, help="Delete the vectors of MODEL.")
 @click.option("--no-wait", is_flag=True, help="Do not wait for its end.")
 def reembed(
-    *,
-    model: str | None,
-    stop: bool,
-    drop: bool,
-    no_wait: bool,
-    **how: Any,
+    *, model: str | None, stop: bool, drop: bool, no_wait: bool, **how: Any
 ) -> int:
     """Embed every entry for another model, beside the one that searches read.
 

@@ -97,10 +97,7 @@ router = strict_router("/v1/entries", "entries", route_class=PushRoute)
     PushedEntry | PushedEntries,
     *(409, 410),
     scope="ingest",
-    also={
-        200: {"content": {push_stream.MEDIA_TYPE: push_stream.ANSWER}},
-        **IS_NEW,
-    },
+    also={200: {"content": {push_stream.MEDIA_TYPE: push_stream.ANSWER}}, **IS_NEW},
     openapi_extra={
         "requestBody": {"content": {push_stream.MEDIA_TYPE: push_stream.BODY}}
     },

@@ -85,10 +85,7 @@ async def patch_entry(
 
 @router.put("/e/{source}/{external_id:path}")
 @described(
-    "Write one entry by its permalink",
-    PushedEntry,
-    *(404, 409, 410, 412),
-    also=IS_NEW,
+    "Write one entry by its permalink", PushedEntry, *(404, 409, 410, 412), also=IS_NEW
 )
 async def put_permalink(
     source: str,

@@ -270,8 +270,7 @@ _Fields = body_model(
     cut=ResultsCut,
     meta=SearchMeta,
     degraded_recall=Annotated[
-        bool,
-        Field(description="A branch returned fewer candidates than there may be."),
+        bool, Field(description="A branch returned fewer candidates than there may be.")
     ],
     time=SearchTime,
     branches=list[BranchOutcome],

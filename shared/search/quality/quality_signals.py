@@ -90,11 +90,7 @@ class AlertRules:
 
 
 def load_alerts(
-    conn: Connection,
-    tenant: str,
-    since: datetime,
-    until: datetime,
-    rules: AlertRules,
+    conn: Connection, tenant: str, since: datetime, until: datetime, rules: AlertRules
 ) -> list[QualityAlert]:
     """Return the alerts of a window, the latest first."""
     values = {"tenant": tenant, "since": since, "until": until, "most": MOST_EVENTS}
@@ -103,11 +99,7 @@ def load_alerts(
 
 
 def load_metrics(
-    conn: Connection,
-    tenant: str,
-    since: datetime,
-    until: datetime,
-    rules: AlertRules,
+    conn: Connection, tenant: str, since: datetime, until: datetime, rules: AlertRules
 ) -> dict[str, float]:
     """Return the signals of a window; a rate without any event is 0."""
     values = {"tenant": tenant, "since": since, "until": until}

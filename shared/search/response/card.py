@@ -48,8 +48,7 @@ class Card:
     title: str
     aliases: Annotated[Sequence[str], "What else entries and the facility call it."]
     why: Annotated[
-        Literal["named", "shared"],
-        "The question names it, or 40 % of the best do.",
+        Literal["named", "shared"], "The question names it, or 40 % of the best do."
     ]
     score: Annotated[float, "Of its best hit."]
     top_entry_id: Annotated[str | None, "Its best hit; null: it is on no hit."]

@@ -23,10 +23,7 @@ log = get_logger()
 
 # Names that other packages' modules may not have: those of modes and steps.
 RESERVED = frozenset(
-    {
-        *(RERANK, modes.AUTO, modes.AGENT),
-        *(*modes.MODES, *modes.ALIASES, *modes.LATER),
-    }
+    {*(RERANK, modes.AUTO, modes.AGENT), *(*modes.MODES, *modes.ALIASES, *modes.LATER)}
 )
 # Units that ranking has a scale for: other packages' modules may not use them.
 RESERVED_UNITS = frozenset(

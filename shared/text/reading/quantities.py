@@ -120,7 +120,7 @@ _UNIT = re.compile(
     r"|(?P<unit>%|[A-Za-z\u00b5\u03bc]{1,4}[3\u00b3]?/(?:min|s|hour|hr|h)"
     rf"|[A-Za-z\u00b5\u03bc]{{1,{_LONGEST_UNIT}}}))(?![\w/^]|-\w)"
     # So much of mercury or of water is a pressure, and of the table none.
-    r"(?!\s(?:Hg|of (?:vacuum|water|mercury|Hg)|water|w\.?[cg])\b)",
+    r"(?!\s(?:Hg|of (?:vacuum|water|mercury|Hg)|water|w\.?[cg])\b)"
 )
 # Written together these are as often a part's name: `pump 1A`, `the 3T gauge`.
 _NEED_A_BLANK = frozenset({"A", "C", "G", "T", "K", "s", "m", "h"})

@@ -7,11 +7,7 @@ import redis
 
 from tests.support.agent_runner import ENTRIES, Runner
 from tests.support.fixtures.asking import Asking
-from tests.support.stub_servers.chat_server import (
-    ChatScript,
-    chatting,
-    says,
-)
+from tests.support.stub_servers.chat_server import ChatScript, chatting, says
 
 
 @pytest.fixture

@@ -10,12 +10,7 @@ import pytest
 from shared.agents.bounds import Bounds
 from shared.postgres.pool import connection
 from shared.search.jobs import job as jobs
-from tests.support.agent_runner import (
-    Runner,
-    call,
-    calls,
-    scripted,
-)
+from tests.support.agent_runner import Runner, call, calls, scripted
 from tests.support.fixtures.asking import ANNA
 from tests.support.stub_servers.chat_server import (
     Reply,
@@ -29,10 +24,7 @@ from tests.support.stub_servers.chat_server import (
 
 @pytest.mark.requirement("S0-70", "C23")
 def test_a_model_that_never_stops_has_five_turns_and_no_tools_in_the_last(runner):
-    scripted(
-        runner,
-        *(calls(call("keyword", query=f"klystron {n}")) for n in range(5)),
-    )
+    scripted(runner, *(calls(call("keyword", query=f"klystron {n}")) for n in range(5)))
     ended = runner.run()
     assert ended.reason == "max_turns"
     assert len(ended.turns) == 5

@@ -103,11 +103,7 @@ def test_a_call_that_takes_longer_than_a_lease_is_sent_once(runner, monkeypatch)
 
 def test_a_worker_that_has_lost_its_turn_stores_nothing_of_it(runner, monkeypatch):
     monkeypatch.setattr(turn_rows, "RENEW_SECONDS", RENEW_SECONDS)
-    scripted(
-        runner,
-        goes_on(runner.script.released, ""),
-        says("Nothing was found."),
-    )
+    scripted(runner, goes_on(runner.script.released, ""), says("Nothing was found."))
     runner.timeout_seconds = 50.0
     job = runner.open()
     endings: list[Ending | None] = []

@@ -28,9 +28,7 @@ from tests.support.agent_runner import (
     scripted,
 )
 from tests.support.fixtures.asking import ANNA, CLOCK
-from tests.support.stub_servers.chat_server import (
-    says,
-)
+from tests.support.stub_servers.chat_server import says
 from workers.tasks.agent import _tell_turns as tell_turns
 
 
@@ -367,8 +365,7 @@ def test_a_model_hears_nobody_s_name_and_nothing_of_excluded_logbooks(runner) ->
             logbooks=("RF",),
         ),
         EntryDraft(
-            *("api", "hurt", "Somebody was hurt at the klystron."),
-            logbooks=("Safety",),
+            *("api", "hurt", "Somebody was hurt at the klystron."), logbooks=("Safety",)
         ),
     )
     runner.excluded = frozenset({"Safety"})

@@ -11,7 +11,7 @@ def test_a_planner_is_told_what_to_do_with_a_question(caller, text, *, matches):
     assert answer.status_code == 200, answer.text
     told = answer.json()
     assert told.keys() == {
-        *("capability", "matches", "reason", "plan", "context_key", "time_range"),
+        *("capability", "matches", "reason", "plan", "context_key", "time_range")
     }
     assert (told["capability"], told["matches"]) == ("logbook_search", matches)
     assert told["reason"]

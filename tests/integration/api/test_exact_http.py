@@ -184,9 +184,7 @@ def test_an_exhaustive_search_counts_all_and_says_whether_it_has(logbook) -> Non
 
 def exported(client: httpx2.Client, form: str, **body: Any) -> str:
     answer = client.post(
-        "/v1/search/export",
-        params={"format": form},
-        json={"exhaustive": True, **body},
+        "/v1/search/export", params={"format": form}, json={"exhaustive": True, **body}
     )
     assert answer.status_code == 200, answer.text
     return answer.text

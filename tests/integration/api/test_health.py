@@ -150,9 +150,7 @@ def test_status_lists_workers_loops_and_components(running: System, client, admi
     kinds = {one["kind"] for one in status["workers"] if not one["stale"]}
     assert {"search", "enhance", "embed", "upkeep"} <= kinds
     one = status["workers"][0]
-    assert set(one) == {
-        *("kind", "queues", "pid", "host", "version", "since", "stale"),
-    }
+    assert set(one) == {*("kind", "queues", "pid", "host", "version", "since", "stale")}
     assert {loop["loop"] for loop in status["upkeep"]} >= {"sweeper", "finisher"}
     assert all(part["ok"] for part in status["components"].values())
     assert "technical" not in status["components"]["postgres"]
@@ -178,7 +176,7 @@ def test_lag_counts_what_is_due_from_postgres(api: System, caller):
     }
     assert {one["queue"] for one in lag["workers"]} >= {"index", "enhance.embed"}
     assert set(lag["index"]) == {
-        *("entries", "indexed", "watermark", "drift", "compared_at"),
+        *("entries", "indexed", "watermark", "drift", "compared_at")
     }
     assert any("No upkeep is alive" in problem for problem in lag["problems"])
 

@@ -364,8 +364,7 @@ def lonely(make_api: Callable[..., System], deaf: int, request) -> System:
     """An API whose broker and search engine are both away, or both hang."""
     port = deaf if request.param == "deaf" else free_port()
     return make_api(
-        opensearch=f"http://127.0.0.1:{port}",
-        BROKER_URL=f"redis://127.0.0.1:{port}/0",
+        opensearch=f"http://127.0.0.1:{port}", BROKER_URL=f"redis://127.0.0.1:{port}/0"
     )
 
 

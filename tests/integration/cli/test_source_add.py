@@ -42,10 +42,7 @@ def test_an_olog_is_recognised_checked_and_written_down(run, olog, tmp_path):
     assert done.stdout == f"added ring to {tmp_path}/logchord.yaml\n"
     assert "RF trip" in done.stderr
     written = yaml.safe_load((tmp_path / "logchord.yaml").read_text("utf-8"))
-    assert written["sources"]["ring"] == {
-        "adapter": "olog",
-        "base_url": address(olog),
-    }
+    assert written["sources"]["ring"] == {"adapter": "olog", "base_url": address(olog)}
     # What a file without sources stood for is not lost by writing one.
     assert written["sources"]["api"] == {"adapter": "push"}
 
@@ -70,10 +67,7 @@ def test_a_list_of_sources_gets_one_item_more():
     before = "sources:\n- {name: a, adapter: push}\nport: 8100\n"
     after = config_file.with_source(before, "b", {"adapter": "olog"}, "")
     assert yaml.safe_load(after) == {
-        "sources": [
-            {"name": "a", "adapter": "push"},
-            {"name": "b", "adapter": "olog"},
-        ],
+        "sources": [{"name": "a", "adapter": "push"}, {"name": "b", "adapter": "olog"}],
         "port": 8100,
     }
 

@@ -105,9 +105,7 @@ def test_a_lock_is_listed_until_it_is_removed_however_long_ago_it_was_applied(
         ("L-1", False, "LOTO-2026-0117 on P-201."),
     ]
     page = caller.get(
-        "/digest",
-        params={"since": SINCE.isoformat()},
-        headers={"accept": "text/html"},
+        "/digest", params={"since": SINCE.isoformat()}, headers={"accept": "text/html"}
     )
     shown = read_page(page.text)
     heads = [one.one("h2").text for one in shown.every("section", cls="shift")]

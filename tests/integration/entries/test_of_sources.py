@@ -160,12 +160,7 @@ def test_what_a_source_has_no_more_is_deleted_and_comes_back_as_a_revision(conn,
     conn.execute("DELETE FROM work")
 
     gone = tombstone_many(
-        conn,
-        TENANT,
-        "olog",
-        ["A-1", "unknown"],
-        reason="pruned",
-        stages=GRAVE_STAGES,
+        conn, TENANT, "olog", ["A-1", "unknown"], reason="pruned", stages=GRAVE_STAGES
     )
 
     assert gone == [first.entry_id]

@@ -75,8 +75,7 @@ def test_clients_that_vanish_leave_no_job_behind(served: Served):
 
             async def one(number: int) -> None:
                 async with Client(
-                    streamable_http_client(served.url, http_client=http),
-                    mode=ERAS[1],
+                    streamable_http_client(served.url, http_client=http), mode=ERAS[1]
                 ) as client:
                     arguments = {"query": f"cavity {number}", "mode": "hybrid"}
                     await client.call_tool("search", arguments)

@@ -35,11 +35,7 @@ _LOG: Mapping[str, Any] = {
         {"name": "Shift", "attributes": [{"name": "leader", "value": "ana"}]},
     ],
     "attachments": [
-        {
-            "id": "66671c",
-            "filename": "trip.png",
-            "fileMetadataDescription": "image/png",
-        }
+        {"id": "66671c", "filename": "trip.png", "fileMetadataDescription": "image/png"}
     ],
     "events": [{"name": "faultTime", "instant": 1717999700000}],
 }

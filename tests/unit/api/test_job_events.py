@@ -242,9 +242,7 @@ def test_what_workers_tell_is_sent_as_it_comes_and_once() -> None:
     sent = asyncio.run(_all(lambda: next(looks), *told))
 
     named = [text.split("\n")[0].removeprefix("event: ") for text in sent]
-    assert named == [
-        *("accepted", "planned", *(one.name for one in told[:-1]), "done"),
-    ]
+    assert named == [*("accepted", "planned", *(one.name for one in told[:-1]), "done")]
 
 
 @pytest.mark.requirement("S4-33")

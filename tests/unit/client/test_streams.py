@@ -164,7 +164,7 @@ def test_a_stream_of_a_model_goes_on_behind_the_last_whole_event(clock: Clock):
     with client_of(answer) as client:
         told = list(client.ask("Why did it trip?"))
     assert [(one.id, one.name) for one in told] == [
-        *(("1", "results"), ("2", "llm_chunk"), ("3", "llm_chunk"), ("4", "done")),
+        *(("1", "results"), ("2", "llm_chunk"), ("3", "llm_chunk"), ("4", "done"))
     ]
     said = [one.data["text"] for one in told if one.name == "llm_chunk"]
     assert "".join(said) == "RF cavity"

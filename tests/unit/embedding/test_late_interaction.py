@@ -72,9 +72,7 @@ def test_what_words_alone_have_found_is_halved_with_a_likeness() -> None:
 @pytest.mark.parametrize("likeness", [0.2, 0.74])
 def test_what_a_machine_wrote_never_stands_above_what_is_as_like(likeness) -> None:
     weak = words(
-        hit("best", 4.6),
-        hit("machine", 1.6, origin="machine"),
-        hit("person", 1.6),
+        hit("best", 4.6), hit("machine", 1.6, origin="machine"), hit("person", 1.6)
     )
     plan = plan_of("keyword", rerank=True, by_model=True, late=True)
     read = {"best": 0.75, "machine": likeness, "person": likeness}

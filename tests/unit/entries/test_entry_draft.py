@@ -56,10 +56,7 @@ FACTS: list[dict[str, Any]] = [
     {"stamp": "s"},
     {"parsed_by": 2},
 ]
-UNTOLD: list[dict[str, Any]] = [
-    {"editor": "jo"},
-    {"raw": RawItem("1", {})},
-]
+UNTOLD: list[dict[str, Any]] = [{"editor": "jo"}, {"raw": RawItem("1", {})}]
 
 
 def stored(draft: EntryDraft, **fields: Any) -> EntryFingerprint:

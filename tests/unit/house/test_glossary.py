@@ -65,8 +65,7 @@ def test_code_is_named_by_the_glossary(names, twin):
 
 
 @pytest.mark.parametrize(
-    "twin",
-    ["housekeeping", "customers?", "dead letters?", "snippets?"],
+    "twin", ["housekeeping", "customers?", "dead letters?", "snippets?"]
 )
 def test_pages_speak_by_the_glossary(twin):
     assert lines_with(rf"(?i)\b{twin}\b", PAGES) == []

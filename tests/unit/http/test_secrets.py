@@ -58,10 +58,7 @@ def test_a_folder_is_no_secret(tmp_path):
             {"kind": "basic", "user": "us\u00e9r", "secret": "RING"},
             {"Authorization": "Basic dXPDqXI6czNjcmV0LXcwcmQ="},
         ),
-        (
-            {"kind": "bearer", "secret": "RING"},
-            {"Authorization": f"Bearer {VALUE}"},
-        ),
+        ({"kind": "bearer", "secret": "RING"}, {"Authorization": f"Bearer {VALUE}"}),
         ({"kind": "header", "header": "X-Key", "secret": "RING"}, {"X-Key": VALUE}),
         (
             {"kind": "cookie", "cookies": {"upwd": "RING", "unm": "NAME"}},

@@ -145,18 +145,8 @@ POSTGRES = "postgresql://elsewhere/logchord"
             False,
             marks=pytest.mark.requirement("S1-74"),
         ),
-        pytest.param(
-            "SYNTHESIS_MODEL",
-            "synthesis.model",
-            "gpt-3.5-turbo",
-            "other",
-        ),
-        pytest.param(
-            "SYNTHESIS_MAX_TOKENS",
-            "synthesis.max_tokens",
-            500,
-            100,
-        ),
+        pytest.param("SYNTHESIS_MODEL", "synthesis.model", "gpt-3.5-turbo", "other"),
+        pytest.param("SYNTHESIS_MAX_TOKENS", "synthesis.max_tokens", 500, 100),
         pytest.param(
             "SYNTHESIS_MAX_SOURCES",
             "synthesis.max_sources",

@@ -29,11 +29,7 @@ def of(path) -> PathFiles:
 @pytest.mark.parametrize(
     ("below", "pattern", "names"),
     [
-        (
-            "",
-            None,
-            ["2023/b.txt", "2024/240514a.log", "2024/240515a.log", "top.jsonl"],
-        ),
+        ("", None, ["2023/b.txt", "2024/240514a.log", "2024/240515a.log", "top.jsonl"]),
         ("", "**/??????a.log", ["2024/240514a.log", "2024/240515a.log"]),
         ("", "*.jsonl", ["top.jsonl"]),
         ("", "*", ["top.jsonl"]),

@@ -125,8 +125,7 @@ def test_mending_twice_is_mending_once(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "data",
-    [b"\xe9\x81" * 500_000, b"\xc3" * 1_000_000, b"\x00" * 1_000_000],
+    "data", [b"\xe9\x81" * 500_000, b"\xc3" * 1_000_000, b"\x00" * 1_000_000]
 )
 def test_a_megabyte_of_rubbish_costs_little(data: bytes) -> None:
     def read(data: bytes) -> None:

@@ -218,11 +218,7 @@ def test_two_tables_in_a_row_have_each_its_own_header() -> None:
 def test_a_value_in_a_row_is_none_of_the_device_in_the_row_before() -> None:
     text = "QF1 | ready | 3 A\ngauge | off | 3e-9 mbar\nQF2 | ready | 4 A"
     found = [(one.device, one.name) for one in stated(text)]
-    assert found == [
-        ("qf 1", "qf 1 ready"),
-        ("", "gauge off"),
-        ("qf 2", "qf 2 ready"),
-    ]
+    assert found == [("qf 1", "qf 1 ready"), ("", "gauge off"), ("qf 2", "qf 2 ready")]
 
 
 @pytest.mark.parametrize(

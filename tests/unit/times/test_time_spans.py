@@ -74,10 +74,7 @@ SPANS = [
         "trip from June 10 14:00 to June 11 02:00",
         "2024-06-10 12:00 to 2024-06-11 00:00",
     ),
-    (
-        "trip from yesterday 10 pm to today 6 am",
-        "2024-06-11 20:00 to 2024-06-12 04:00",
-    ),
+    ("trip from yesterday 10 pm to today 6 am", "2024-06-11 20:00 to 2024-06-12 04:00"),
     # Parts of a day, and weeks of a year.
     ("trip on the morning of June 10", "2024-06-10 04:00 to 2024-06-10 10:00"),
     ("trip am Montagmorgen", "2024-06-10 04:00 to 2024-06-10 10:00"),
@@ -410,18 +407,9 @@ def test_a_part_of_a_day_is_that_of_who_asks(query, clock, interval) -> None:
     ("query", "interval"),
     [
         # From two to three no clock shows anything there, and in autumn twice.
-        (
-            "between 02:45 and 03:15 2024-03-31",
-            "2024-03-31 01:15 to 2024-03-31 01:45",
-        ),
-        (
-            "between 01:30 and 02:30 2024-03-31",
-            "2024-03-31 00:30 to 2024-03-31 01:30",
-        ),
-        (
-            "between 02:15 and 02:45 2023-10-29",
-            "2023-10-29 00:15 to 2023-10-29 01:45",
-        ),
+        ("between 02:45 and 03:15 2024-03-31", "2024-03-31 01:15 to 2024-03-31 01:45"),
+        ("between 01:30 and 02:30 2024-03-31", "2024-03-31 00:30 to 2024-03-31 01:30"),
+        ("between 02:15 and 02:45 2023-10-29", "2023-10-29 00:15 to 2023-10-29 01:45"),
     ],
 )
 def test_a_span_of_the_night_on_which_clocks_change_is_never_empty(query, interval):

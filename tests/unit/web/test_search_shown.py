@@ -86,10 +86,7 @@ def shown(
     monkeypatch.setattr(search_page, "planned", planned)
     telemetry = SimpleNamespace(is_on=False, note=lambda *_: None)
     answer = browse(
-        "/search?q=beam&mode=hybrid",
-        scope=ANNA,
-        searches=searches,
-        telemetry=telemetry,
+        "/search?q=beam&mode=hybrid", scope=ANNA, searches=searches, telemetry=telemetry
     )
     assert answer.status_code == 200
     return read_page(answer.text), searches

@@ -101,10 +101,7 @@ STATES: dict[str, tuple[SystemState, tuple[str, ...]]] = {
         ),
     ),
     "an outage on a facility's own clocks": (
-        seen(
-            stage(paused=pause("opensearch_unavailable")),
-            zone="Europe/Zurich",
-        ),
+        seen(stage(paused=pause("opensearch_unavailable")), zone="Europe/Zurich"),
         ("'index' rests since 2026-03-02 13:00 CET (12:00 UTC) because",),
     ),
     "a server that a loop does not reach, on a facility's own clocks": (

@@ -214,9 +214,7 @@ class GenericSQL:
                 " numbers needs `unit`, one of texts `time_format`."
             )
         return SourceReport(
-            newest=newest,
-            entries=count,
-            problems=tuple(dict.fromkeys(problems)),
+            newest=newest, entries=count, problems=tuple(dict.fromkeys(problems))
         )
 
     @classmethod

@@ -17,12 +17,7 @@ from shared.log import get_logger
 from shared.messaging.stage_names import embed_stage
 from shared.postgres import statement_deadline
 from shared.postgres.pool import pipelined_connection
-from shared.search.jobs.outcome import (
-    UNDER_RETURN,
-    Candidate,
-    Diagnostic,
-    Outcome,
-)
+from shared.search.jobs.outcome import UNDER_RETURN, Candidate, Diagnostic, Outcome
 from shared.search.query.filters.fact_filters import WantedFact
 from shared.search.query.language import tree_text
 from shared.search.retrieval import module_contract

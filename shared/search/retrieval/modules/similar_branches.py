@@ -165,10 +165,7 @@ def _by_things(
     return _outcome(THINGS, THINGS_UNIT, hits)
 
 
-_WAYS = (
-    (semantic.NAME, semantic.UNIT, _by_meaning),
-    (THINGS, THINGS_UNIT, _by_things),
-)
+_WAYS = ((semantic.NAME, semantic.UNIT, _by_meaning), (THINGS, THINGS_UNIT, _by_things))
 
 
 def _outcome(name: str, unit: str, hits: tuple[Candidate, ...]) -> Outcome:

@@ -85,11 +85,7 @@ def test_a_batch_answers_for_each_entry_in_its_order(caller):
     assert answer.status_code == 200
     items = answer.json()["items"]
     assert [one["index"] for one in items] == list(range(7))
-    assert [one["status"] for one in items] == [
-        "created",
-        *["rejected"] * 5,
-        "updated",
-    ]
+    assert [one["status"] for one in items] == ["created", *["rejected"] * 5, "updated"]
     assert [one["error"]["code"] for one in items[1:6]] == [
         "validation_failed",
         "nul_character",

@@ -4,11 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from shared.search.quality.quality_signals import (
-    AlertRules,
-    SessionEvent,
-    find_alerts,
-)
+from shared.search.quality.quality_signals import AlertRules, SessionEvent, find_alerts
 
 BEGIN = datetime(2026, 3, 2, 6, tzinfo=UTC)
 RULES = AlertRules(timedelta(minutes=15), 3)

@@ -139,10 +139,7 @@ def test_ranges_stand_under_or_and_not_and_travel_with_their_plan() -> None:
 
 def test_ranges_side_by_side_all_hold() -> None:
     found = asked("metadata.run:>=40 metadata.run:<=50 beam")
-    assert found.ranges == (
-        *filtered(gte=40).ranges,
-        *filtered(lte=50).ranges,
-    )
+    assert found.ranges == (*filtered(gte=40).ranges, *filtered(lte=50).ranges)
 
 
 @given(

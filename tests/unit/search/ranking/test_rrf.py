@@ -148,8 +148,7 @@ def test_a_failed_branch_contributes_nothing_and_lowers_no_score() -> None:
 
 
 entries = st.lists(
-    st.tuples(st.integers(0, 30), st.floats(0, 100, width=16)),
-    max_size=30,
+    st.tuples(st.integers(0, 30), st.floats(0, 100, width=16)), max_size=30
 )
 
 

@@ -16,14 +16,7 @@ TAKEN = (
     ParameterDescriptor("on", "On", "date"),
     ParameterDescriptor("word", "Word", "text", default="", max=3),
 )
-DEFAULTS = {
-    "days": 7,
-    "share": 0.5,
-    "loud": False,
-    "kind": "a",
-    "on": None,
-    "word": "",
-}
+DEFAULTS = {"days": 7, "share": 0.5, "loud": False, "kind": "a", "on": None, "word": ""}
 
 
 def test_what_is_not_given_has_its_default() -> None:

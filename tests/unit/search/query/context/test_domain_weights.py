@@ -23,11 +23,7 @@ ALL_WEIGH = Ordering(
     [
         ("beam lifetime", (), {"incident": 0.9}),
         ("work order of pump 3", (), {"incident": 0.9, "maintenance": 1.2}),
-        (
-            "why did the pump stop",
-            (),
-            {"incident": 0.9 * 1.1, "maintenance": 1.1},
-        ),
+        ("why did the pump stop", (), {"incident": 0.9 * 1.1, "maintenance": 1.1}),
         ("beam lifetime", ("rf", "guests"), {"incident": 0.9, "maintenance": 1.3}),
         (
             "why was the maintenance late",
