@@ -61,5 +61,4 @@ def _packaged() -> Path:
         )
         raise ServerError(message)
     runtime = Path(folders[0]) / "java-runtime"
-    copied = service_user.shared_copy(f"java-{version(_PACKAGE)}", runtime)
-    return copied / runtime.name
+    return service_user.shared_copy(f"java-{version(_PACKAGE)}", runtime) / runtime.name

@@ -115,8 +115,7 @@ class EmbeddedOpenSearch(EmbeddedServer):
         return service_user.shared_copy(template.name, template) / template.name
 
     def _command(self) -> list[str]:
-        program = self._distribution() / "bin" / "opensearch"
-        return [str(program), self._marker()]
+        return [str(self._distribution() / "bin" / "opensearch"), self._marker()]
 
     def _marker(self) -> str:
         return f"-Epath.data={self.data_folder}"

@@ -95,8 +95,7 @@ class Output:
 
 def current() -> Output:
     """Return how the command that runs just now prints."""
-    found = click.get_current_context().find_object(Output)
-    return found or Output()
+    return click.get_current_context().find_object(Output) or Output()
 
 
 def exit_code_of(status: int, code: str, *, retriable: bool) -> int:

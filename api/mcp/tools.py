@@ -232,8 +232,7 @@ async def explain(rest: RestCalls, asked: Explain) -> dict[str, Any]:
     """Return how a search fared, or what kept one entry out of it."""
     path = f"/v1/search/jobs/{quote(asked.job_id, safe='')}"
     if asked.entry is not None:
-        params = {"entry": asked.entry}
-        return await rest.call("GET", f"{path}/why-not", params=params)
+        return await rest.call("GET", f"{path}/why-not", params={"entry": asked.entry})
     job = await rest.call("GET", path)
     return {
         "job_id": job["job_id"],

@@ -152,8 +152,7 @@ def events_after(seen: JobSnapshot, after: int) -> list[JobEvent]:
 def _heard_until(stored: StoredJob, after: int) -> int:
     """Return how many events workers must have told, given the ones sent before."""
     branches = 1 if stored.plan["method"] == AGENT else len(stored.plan["branches"])
-    branches = branches if stored.ended_at else 0
-    return max(told_before(after), branches)
+    return max(told_before(after), branches if stored.ended_at else 0)
 
 
 def _is_answered(told: Progress | None) -> bool:

@@ -97,5 +97,4 @@ def _moment(reply: Reply, name: str) -> datetime | None:
 
 def _key(question: Any, read_by: str) -> str:
     # Another parser, or another setting, may make other entries of one answer.
-    whole = json.dumps([question, read_by])
-    return hashlib.sha256(whole.encode()).hexdigest()[:32]
+    return hashlib.sha256(json.dumps([question, read_by]).encode()).hexdigest()[:32]

@@ -94,8 +94,7 @@ def hits_of(plan: Plan, kept: Mapping[str, Any]) -> tuple[Ranked, ...]:
     if not found:
         return ()
     names = tuple(dict.fromkeys(one.name for one in heard))
-    asked = plan_of_names(plan, names[:1], kept)
-    return order_hits(heard, Facts(), asked).items
+    return order_hits(heard, Facts(), plan_of_names(plan, names[:1], kept)).items
 
 
 def plan_of_names(plan: Plan, names: tuple[str, ...], kept: Mapping[str, Any]) -> Plan:

@@ -118,8 +118,7 @@ def gather(
             names.append(call["name"] if listed else heard[-1].name)
             arrived[place] = [replace(one, part=place) for one in heard]
     fan_out = FanOut(tuple(sub_queries), tuple(range(len(names))), "agent")
-    asked = replace(plan, branches=tuple(names), fan_out=fan_out)
-    return asked, arrived, tuple(failed)
+    return replace(plan, branches=tuple(names), fan_out=fan_out), arrived, tuple(failed)
 
 
 def store(

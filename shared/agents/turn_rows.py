@@ -254,8 +254,7 @@ def end(conn: Connection, job_id: UUID, tenant: str, exit_reason: str) -> None:
 
 def list_turns(conn: Connection, job_id: UUID, tenant: str) -> list[TurnRow]:
     """Return the turns of a job in their order."""
-    given = {"job_id": job_id, "tenant": tenant}
-    return fetch_all(conn, TurnRow, _OF_JOB, given)
+    return fetch_all(conn, TurnRow, _OF_JOB, {"job_id": job_id, "tenant": tenant})
 
 
 def list_left_alone(conn: Connection) -> list[tuple[UUID, int]]:

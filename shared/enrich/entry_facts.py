@@ -227,8 +227,7 @@ def _happened(content: Content, text: str, zone: str) -> ReadValue | None:
     """Return when the text says that it happened, unless the source knows."""
     if content.event_time is not None:
         return None
-    whole = f"{content.title}\n{text}"
-    return event_time.moment(whole, content.entry_time, zone)
+    return event_time.moment(f"{content.title}\n{text}", content.entry_time, zone)
 
 
 def _placed_event(

@@ -97,8 +97,7 @@ class StageFindings:
 
 def terms_of(facts: Iterable[Fact]) -> list[str]:
     """Return the terms of facts, in order; what both engines compare."""
-    found = sorted({term for fact in facts for term in fact.terms()})
-    return found[:MAX_TERMS]
+    return sorted({term for fact in facts for term in fact.terms()})[:MAX_TERMS]
 
 
 def lexemes(terms: Iterable[str]) -> str:
@@ -132,8 +131,7 @@ def store(
     values = {"tenant": tenant, "stage": stage, "rows": json.dumps(rows)}
     # Planned each time, as all that looks for many: a plan of tables that were small
     # goes on reading the whole of them while they grow.
-    changed = conn.execute(_STORE, values, prepare=False)
-    return {entry_id for (entry_id,) in changed}
+    return {entry_id for (entry_id,) in conn.execute(_STORE, values, prepare=False)}
 
 
 def store_quantities(

@@ -31,8 +31,7 @@ def search_url(settings: Settings) -> str:
 
 
 def _with_database(url: str, database: int) -> str:
-    parts = urlsplit(url)
-    return urlunsplit(parts._replace(path=f"/{database}"))
+    return urlunsplit(urlsplit(url)._replace(path=f"/{database}"))
 
 
 def jobs_url(settings: Settings) -> str:

@@ -163,8 +163,7 @@ def _days_of_entries(
         }
         rows = conn.execute(_DAYS, values).fetchall()
     entries = {int(day): int(count) for day, count, *_ in rows}
-    wanted = {int(day): (int(n), int(check)) for day, _, n, check in rows if n}
-    return entries, wanted
+    return entries, {int(day): (int(n), int(check)) for day, _, n, check in rows if n}
 
 
 def _days_of_index(sides: Sides, first: int, last: int) -> dict[int, tuple[int, int]]:
@@ -249,8 +248,7 @@ def _look_again(
 
 def _page(conn: Connection, sides: Sides, first: UUID, last: UUID) -> list[ComparedRow]:
     bounds = {"first": first, "last": last, "limit": STEP_ENTRIES}
-    values = {**bounds, **_named(sides)}
-    return fetch_all(conn, ComparedRow, _PAGE, values)
+    return fetch_all(conn, ComparedRow, _PAGE, {**bounds, **_named(sides)})
 
 
 def rows_of(conn: Connection, sides: Sides, ids: Sequence[UUID]) -> list[ComparedRow]:

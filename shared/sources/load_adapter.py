@@ -213,8 +213,7 @@ def read_by(
 
 
 def _digest(said: Mapping[str, object]) -> str:
-    text = json.dumps(said, sort_keys=True)
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
+    return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()[:16]
 
 
 def history_start(opened: Opened) -> datetime:

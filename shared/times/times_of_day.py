@@ -74,8 +74,7 @@ def find_times_of_day(sentence: str, written: datetime, zone: str) -> list[Clock
 
 def is_planned(clause: str) -> bool:
     """Tell whether a clause tells of what is to come."""
-    words = set(re.findall(r"[^\W\d_]+", clause.lower()))
-    return not words.isdisjoint(_PLANS)
+    return not set(re.findall(r"[^\W\d_]+", clause.lower())).isdisjoint(_PLANS)
 
 
 def _terms(sentence: str) -> Iterator[tuple[str, int, int]]:

@@ -112,8 +112,7 @@ class Lease:
                 log.warning("lease_not_renewed", error=exc.error_code)
 
     def _until_next(self) -> float:
-        left = self._ends - time.monotonic()
-        return max(0.0, min(self._timing.renew_seconds, left))
+        return max(0.0, min(self._timing.renew_seconds, self._ends - time.monotonic()))
 
 
 def claim_batches(

@@ -235,8 +235,7 @@ def open_chore(
 ) -> UUID | None:
     """Make a chore due and return its id; None if one of its kind is unfinished."""
     begins = None if cursor is None else json.dumps(cursor)
-    values = {"id": uuid7(), "kind": kind, "cursor": begins}
-    return fetch_value(conn, _OPEN, values)
+    return fetch_value(conn, _OPEN, {"id": uuid7(), "kind": kind, "cursor": begins})
 
 
 def ask(

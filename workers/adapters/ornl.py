@@ -71,8 +71,7 @@ class Ornl(GenericJSON):
     @classmethod
     def recognise(cls, url: str, io: SourceIO) -> Recognition | None:
         """Recognise a path by the keys of its first record."""
-        found = first_record(url, io, JSONForm())
-        return by_keys(url, found, _KEYS, "records of ORNL")
+        return by_keys(url, first_record(url, io, JSONForm()), _KEYS, "records of ORNL")
 
     def _identify(self, payload: Any) -> str | None:
         """Return its `ID`, which some records write small."""

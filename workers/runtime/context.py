@@ -80,8 +80,7 @@ class Resources:
         """Return the facility's own words, as its file has them."""
         path = self.settings.analyser.facility_file
         zone = self.settings.facility_timezone
-        make = functools.partial(load_facility, path, zone)
-        return self.once("facility", make)
+        return self.once("facility", functools.partial(load_facility, path, zone))
 
     def close(self) -> None:
         """Publish what waits and let go of every connection."""

@@ -123,8 +123,7 @@ def _then_versions(ctx: Context, effect: Effect, read_by: str | None) -> Effect:
         # A worker of the release before ends with these two.
         known = {**_READ_TO_THE_END, **_EMBEDDED_TO_THE_END, **(judged.result or {})}
         found = {**(judged.result or {}), reanalyse.READ_BY: read_by}
-        cursor = {**known, **begun, "found": found}
-        return replace(judged, cursor=cursor, result=None)
+        return replace(judged, cursor={**known, **begun, "found": found}, result=None)
 
     return commit
 

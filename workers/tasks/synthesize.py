@@ -93,5 +93,4 @@ def _read(
         for place, one in enumerate(asked.entry_ids, 1)
     )
     conclusion = Conclusion("done", (), Order(items=items), degraded=False)
-    runs = fold.group_runs(items)
-    return plan, conclusion, read_page(ctx.pool, plan, runs, _READ_MS)
+    return plan, conclusion, read_page(ctx.pool, plan, fold.group_runs(items), _READ_MS)

@@ -97,5 +97,4 @@ class Loop:
 
     def _is_mine(self, conn: Connection) -> bool:
         # The lock goes with the connection: whoever loses it stands by from then on.
-        values = {"space": LOCK_SPACE, "name": self._name}
-        return bool(fetch_value(conn, _LOCK, values))
+        return bool(fetch_value(conn, _LOCK, {"space": LOCK_SPACE, "name": self._name}))

@@ -46,7 +46,6 @@ def down() -> int:
 
     out = output.current()
     try:
-        settings = Settings.load(os.environ, with_stack=False)
-        return detached.stop(out, settings)
+        return detached.stop(out, Settings.load(os.environ, with_stack=False))
     except ServerError as exc:
         raise CommandError(str(exc)) from exc

@@ -154,8 +154,7 @@ class AsyncEntries:
 
     async def attachment(self, attachment_id: str) -> bytes:
         """Return the bytes of a file."""
-        path = f"/v1/attachments/{attachment_id}"
-        return (await self._link.download(path)).content
+        return (await self._link.download(f"/v1/attachments/{attachment_id}")).content
 
     async def thumbnail(self, attachment_id: str) -> bytes:
         """Return a small picture of a file."""

@@ -150,8 +150,7 @@ class Entries:
 
     def attachment(self, attachment_id: str) -> bytes:
         """Return the bytes of a file."""
-        path = f"/v1/attachments/{attachment_id}"
-        return (self._link.download(path)).content
+        return (self._link.download(f"/v1/attachments/{attachment_id}")).content
 
     def thumbnail(self, attachment_id: str) -> bytes:
         """Return a small picture of a file."""

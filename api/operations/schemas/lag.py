@@ -154,8 +154,7 @@ def stage_out(one: StageLag, zone: str) -> dict[str, Any]:
 
 def paused_out(pause: Pause, zone: str) -> dict[str, Any]:
     """Return why a stage rests; never what the driver or an entry said."""
-    message = diagnosis.pause_sentence(pause, zone)
-    return dump_fields(PausedOut, pause, message=message)
+    return dump_fields(PausedOut, pause, message=diagnosis.pause_sentence(pause, zone))
 
 
 def worker_out(one: Process) -> dict[str, Any]:

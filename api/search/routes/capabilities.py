@@ -110,8 +110,7 @@ def _pipeline(
     on = limits.enabled | limits.outside
     enabled = usable and mode is not None and on.issuperset(mode.families)
     mode = mode or pipelines.mode_of(name, ())
-    own = pipelines.list_parameters((name,), (mode,))
-    return _told(mode, own, enabled=enabled)
+    return _told(mode, pipelines.list_parameters((name,), (mode,)), enabled=enabled)
 
 
 def _told(

@@ -35,8 +35,7 @@ def get_why_not(
     """
     found = own_jobs.find(ctx, caller, job_id)
     named = door.admit(entry, "entry")
-    said = why_not.explain(ctx.reader(caller.scope), found, named)
-    return as_json(said.body())
+    return as_json(why_not.explain(ctx.reader(caller.scope), found, named).body())
 
 
 @router.post("/{job_id}/replay")

@@ -230,8 +230,7 @@ def _look(ctx: ApiContext, caller: CallerInfo, job_id: UUID) -> dict[str, Any]:
     found = own_jobs.find(ctx, caller, job_id)
     arrived = None if found.ended_at else close_job.what_is_in(ctx.jobs, job_id)
     told = [one for number in sorted(arrived or {}) for one in (arrived or {})[number]]
-    body = _body(ctx, caller, found, told)
-    return {**body, "replay": _replay(ctx, caller, found)}
+    return {**_body(ctx, caller, found, told), "replay": _replay(ctx, caller, found)}
 
 
 def _body(

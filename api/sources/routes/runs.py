@@ -57,8 +57,7 @@ def get_run(run_id: UUID, caller: Caller, ctx: Ctx) -> Response:
         if found is None:
             raise NotFoundError
         queued = run_queue.load_run_queue(conn, [found]).get(found.id)
-    body = run_out(found, admin=scope.is_admin, waiting=queued)
-    return as_json(body)
+    return as_json(run_out(found, admin=scope.is_admin, waiting=queued))
 
 
 @router.delete("/{run_id}")

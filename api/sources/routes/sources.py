@@ -96,8 +96,7 @@ async def check_source(source: str, caller: Caller, ctx: Ctx) -> Response:
             source=source,
             reason=found.reason,
         )
-    sample = [_sample(one) for one in found.sample]
-    return as_json(check_out(found, sample))
+    return as_json(check_out(found, [_sample(one) for one in found.sample]))
 
 
 @router.post("/{source}/trigger")

@@ -52,8 +52,7 @@ class Encoder(Protocol):
 
 def encode_question(encoder: Encoder, text: str) -> Vectors:
     """Return the vector of a question, below what its model reads before one."""
-    asked = QUESTION_PREFIXES.get(encoder.model, "") + text
-    return encoder.encode([asked]).reshape(-1)
+    return encoder.encode([QUESTION_PREFIXES.get(encoder.model, "") + text]).reshape(-1)
 
 
 def check_vectors(

@@ -110,8 +110,7 @@ class EndpointEncoder:
         most = self._settings.embedding_batch
         for first in range(0, len(texts), most):
             rows += self._asked(texts[first : first + most])
-        dimension = self.dimension
-        return check_vectors(rows, len(texts), dimension, self.model)
+        return check_vectors(rows, len(texts), self.dimension, self.model)
 
     def count_tokens(self, text: str) -> int:
         """Return about how many pieces the text has, rather too many."""

@@ -159,8 +159,7 @@ class FileContents:
 
 def list_due_files(conn: Connection, tenant: str, entry_id: UUID) -> list[Due]:
     """Return the files of an entry that are to be fetched; none of a deleted one."""
-    values = {"tenant": tenant, "entry_id": entry_id}
-    return fetch_all(conn, Due, _DUE, values)
+    return fetch_all(conn, Due, _DUE, {"tenant": tenant, "entry_id": entry_id})
 
 
 def end(
@@ -302,5 +301,4 @@ def is_used(conn: Connection, sha256: bytes) -> bool:
 
 def unused(conn: Connection, stored: Sequence[bytes]) -> list[bytes]:
     """Return which of these contents no row of any tenant names."""
-    found = conn.execute(_UNUSED, {"hashes": list(stored)})
-    return [bytes(row[0]) for row in found]
+    return [bytes(row[0]) for row in conn.execute(_UNUSED, {"hashes": list(stored)})]

@@ -131,8 +131,7 @@ class FileStore:
 
 def open_store(settings: Settings) -> FileStore:
     """Return the store of these settings; nothing is read or written yet."""
-    configured = settings.attachments.store
-    return FileStore(configured or str(settings.home / "attachments"))
+    return FileStore(settings.attachments.store or str(settings.home / "attachments"))
 
 
 def _begun(name: str) -> float | None:

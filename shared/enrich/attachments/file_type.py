@@ -95,5 +95,4 @@ def _kind_of_text(head: bytes, filename: str) -> str:
         return "application/xml" if start.startswith(b"<?xml") else "text/plain"
     if start.startswith(_HTML):
         return "text/html"
-    suffix = PurePosixPath(filename.lower()).suffix
-    return _OF_NAME.get(suffix, "text/plain")
+    return _OF_NAME.get(PurePosixPath(filename.lower()).suffix, "text/plain")

@@ -97,5 +97,4 @@ def leave(conn: Connection, place: SeriesPlace) -> list[UUID]:
 
 
 def _next(conn: Connection, query: LiteralString, place: SeriesPlace) -> _Next | None:
-    given = {**asdict(place), "gap": GAP}
-    return fetch_one(conn, _Next, query, given)
+    return fetch_one(conn, _Next, query, {**asdict(place), "gap": GAP})

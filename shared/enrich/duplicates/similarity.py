@@ -90,8 +90,7 @@ def are_alike(one: Shape, other: Shape) -> bool:
     if short / long < ALIKE or in_common(one, other) < ALIKE:
         return False
     fewer = min(len(one.marks), len(other.marks))
-    shared = len(set(one.marks) & set(other.marks))
-    return shared >= ALIKE_MARKS * fewer
+    return len(set(one.marks) & set(other.marks)) >= ALIKE_MARKS * fewer
 
 
 def in_common(one: Shape, other: Shape) -> float:

@@ -135,8 +135,7 @@ def _by_words(asking: Asking, used: Outcome) -> BranchReason:
             return _no_match(conn, name, key, asked, str(language))
     score = found.hits[0].score
     ask = replace(Ask.lasting(plan, asking.seconds), limit=MOST_PLACES)
-    every = execute(ask, context).hits
-    return _placed(asking, name, every, score)
+    return _placed(asking, name, execute(ask, context).hits, score)
 
 
 def _by_module(asking: Asking, name: str) -> BranchReason:

@@ -131,5 +131,4 @@ def _page(job: StoredJob) -> list[Any]:
 
 
 def _cut(branches: Sequence[Outcome]) -> str | None:
-    late = sorted(one.name for one in branches if one.late)
-    return ", ".join(late) or None
+    return ", ".join(sorted(one.name for one in branches if one.late)) or None

@@ -123,8 +123,7 @@ def calendar_of(settings: Settings) -> Clock:
 
 def facility_of(settings: Settings) -> Facility:
     """Return the facility's own words, as its file says them."""
-    path = settings.analyser.facility_file
-    return facility.load(path, settings.facility_timezone)
+    return facility.load(settings.analyser.facility_file, settings.facility_timezone)
 
 
 def ordering_of(settings: Settings) -> Ordering:

@@ -62,8 +62,7 @@ class EventKeys:
         if session_id is None:
             return None
         text = f"session\0{self.tenant}\0{session_id}".encode("utf-8", "surrogatepass")
-        digest = hmac.new(self.secret, text, hashlib.sha256).hexdigest()
-        return digest[:_HASH_CHARS]
+        return hmac.new(self.secret, text, hashlib.sha256).hexdigest()[:_HASH_CHARS]
 
 
 def answer_details(answer: Mapping[str, Any]) -> dict[str, Detail]:

@@ -71,11 +71,9 @@ def conclude(
     if facts.unread is not None:
         branches += (facts.unread,)
     order = Order() if error else order_hits(branches, facts, plan)
-    degraded = verdict.is_degraded(branches)
-    return Conclusion(state, branches, order, degraded, error)
+    return Conclusion(state, branches, order, verdict.is_degraded(branches), error)
 
 
 def _missing(plan: Plan, number: int, name: str) -> Outcome:
     late = make_overdue(name, unit_of(name))
-    part = plan.part_of(number)
-    return replace(late, fallback_for=plan.instead_of(name), part=part)
+    return replace(late, fallback_for=plan.instead_of(name), part=plan.part_of(number))

@@ -75,8 +75,7 @@ def hydrate(
     conn: Connection, ids: Sequence[UUID], scope: Scope, timeout_ms: int
 ) -> dict[UUID, HitRow]:
     """Return those of these entries that the caller may see now, by id."""
-    rows = _read(conn, _ROWS, ids, scope, timeout_ms)
-    return {row.entry_id: row for row in rows}
+    return {row.entry_id: row for row in _read(conn, _ROWS, ids, scope, timeout_ms)}
 
 
 def hydrate_threads(

@@ -77,8 +77,7 @@ def spell_out_umlauts(word: str) -> str | None:
     if word.isascii() or not _HAS_UMLAUT.search(word):
         return None
     composed = unicodedata.normalize("NFC", word).lower()
-    folded = fold(composed.translate(_UMLAUTS))
-    return folded.removesuffix("'s").replace("'", "")
+    return fold(composed.translate(_UMLAUTS)).removesuffix("'s").replace("'", "")
 
 
 @functools.lru_cache(maxsize=65_536)

@@ -417,8 +417,7 @@ def _is_listing(io: SourceIO, url: str) -> bool:
         reply = io.http.get(url, params=[("cmd", "GetMD5")])
     except IngestionError:
         return False
-    first = reply.body.lstrip().partition(b"\n")[0]
-    return _LISTED.fullmatch(first) is not None
+    return _LISTED.fullmatch(reply.body.lstrip().partition(b"\n")[0]) is not None
 
 
 def _recognised(io: SourceIO, base: str, books: tuple[str, ...]) -> Recognition:

@@ -194,8 +194,7 @@ def _distinct(parts: Iterable[str], whole: str) -> tuple[str, ...]:
 
 def list_content_words(part: str) -> list[str]:
     """Return the words of a part that carry meaning, without stop words."""
-    words = _WORD.findall(part)
-    return [one for one in words if one.casefold() not in _STOP_WORDS]
+    return [one for one in _WORD.findall(part) if one.casefold() not in _STOP_WORDS]
 
 
 def _has_letters(part: str) -> bool:

@@ -158,14 +158,12 @@ def of_known(
 
 def by_all_words(ask: Ask, lexicon: Lexicon, module: str) -> BranchQuery:
     """Compile the question for counting: an entry must have all the words."""
-    counted = replace(ask, plan=_by_all(ask.plan))
-    return build_branch_query(counted, lexicon, module)
+    return build_branch_query(replace(ask, plan=_by_all(ask.plan)), lexicon, module)
 
 
 def with_all(asked: BranchQuery) -> CompiledQuery:
     """Return the question that requires all words, where one of many was enough."""
-    plan = _by_all(asked.plan)
-    return _compiled(plan, asked.lexicon, asked.known, asked.languages)
+    return _compiled(_by_all(asked.plan), asked.lexicon, asked.known, asked.languages)
 
 
 def _by_all(plan: Plan) -> Plan:
@@ -344,5 +342,4 @@ def _in_json(value: object) -> object:
 def _note(
     module: str, code: str, message: str, level: Literal["info", "warning"] = "info"
 ) -> Diagnostic:
-    source = f"retrieve.{module}"
-    return Diagnostic(level, source, code, message, category="query")
+    return Diagnostic(level, f"retrieve.{module}", code, message, category="query")

@@ -38,5 +38,4 @@ def list_options(
         ask, asked, asked.question, counting, prefix=prefix, most_values=limit
     )
     (name,) = counting.facets
-    found = counted.values.get(name, ())
-    return Options(tuple(found[:limit]), counted.exact)
+    return Options(tuple(counted.values.get(name, ())[:limit]), counted.exact)

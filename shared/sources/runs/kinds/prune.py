@@ -103,8 +103,7 @@ def _is_too_much(intake: Intake, counts: StoredCounts, listed: int | None) -> bo
     if intake.run.asked.get("confirm_prune"):
         return False
     share = intake.opened.settings.prune_max_fraction
-    most = max(_NEVER_TOO_MANY, share * counts.stored)
-    return not listed or counts.missed > most
+    return not listed or counts.missed > max(_NEVER_TOO_MANY, share * counts.stored)
 
 
 def _block(intake: Intake, counts: StoredCounts, listed: int | None) -> None:

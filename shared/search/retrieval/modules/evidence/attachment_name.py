@@ -57,8 +57,7 @@ def search(ask: Ask, context: SearchContext) -> ModuleResult:
     }
     rows = weighted_terms.load_rows(ask, context, Match, _NAMED, given)
     tenant = ask.plan.scope.tenant
-    hits = tuple(row.candidate(tenant, row.score) for row in rows)
-    return ModuleResult(hits, as_of)
+    return ModuleResult(tuple(row.candidate(tenant, row.score) for row in rows), as_of)
 
 
 def get_tool_descriptor() -> module_contract.SearchToolDescriptor:
