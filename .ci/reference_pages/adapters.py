@@ -96,7 +96,7 @@ def _arguments(name: str, one: AdapterDescriptor) -> Iterator[str]:
             (
                 as_code(key),
                 "required" if field.is_required() else _argument_default(field),
-                field.description or "",
+                " ".join((field.description or "").split()),
             )
             for key, field in fields.items()
         ),

@@ -11,7 +11,7 @@ from pydantic import SecretStr
 
 from reference_pages.markdown import as_code, as_default, page, table
 from shared.settings import setting_names
-from shared.settings.sections import Section
+from shared.settings.sections import Section, read_help
 from shared.settings.settings import Settings
 
 
@@ -107,8 +107,8 @@ def described(model: type[Section], above: str = "") -> Iterator[Setting]:
         else:
             default = "" if may_be_none else as_default(info.default)
             bounds = _bounds(info.metadata)
-            help_text = info.description or ""
-            yield Setting(name, f"{_kind(plain)}{bounds}", default, help_text)
+            said = read_help(model)[key]
+            yield Setting(name, f"{_kind(plain)}{bounds}", default, said)
 
 
 def _plain(annotation: Any) -> tuple[Any, bool]:

@@ -25,7 +25,9 @@ Cursor = Mapping[str, Any]
 class AdapterArgs(BaseModel):
     """The settings of an adapter beyond those of every source."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", use_attribute_docstrings=True
+    )
 
     def names_by(self) -> tuple[str, ...]:
         """Return the settings that name a record: changed ones make other entries."""

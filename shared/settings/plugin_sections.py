@@ -14,16 +14,11 @@ from shared.settings.sections import Section
 class SemanticSettings(Section):
     """Settings of the semantic search module."""
 
-    similarity_threshold: float | Literal["model"] | None = Field(
-        "model",
-        description="Cosine floor; `model` takes the encoder's own, `null` 0.7.",
-    )
-    embedding_dimension: int | None = Field(
-        None,
-        ge=1,
-        description="The length of its vectors; with another one nothing is embedded, "
-        "and searches warn.",
-    )
+    similarity_threshold: float | Literal["model"] | None = "model"
+    """Cosine floor; `model` takes the encoder's own, `null` 0.7."""
+    embedding_dimension: int | None = Field(None, ge=1)
+    """The length of its vectors; with another one nothing is embedded, and searches
+    warn."""
 
 
 class ModuleSettings(Section):
@@ -35,10 +30,8 @@ class ModuleSettings(Section):
 class SemanticModuleSettings(ModuleSettings):
     """The semantic search module."""
 
-    provider: str | None = Field(
-        None,
-        description="Under `api.providers`, who embeds; none is the built-in encoder.",
-    )
+    provider: str | None = None
+    """Under `api.providers`, who embeds; none is the built-in encoder."""
     settings: SemanticSettings = SemanticSettings()
 
 
@@ -51,9 +44,8 @@ class PluginSettings(Section):
 class PluginPipelineSettings(PluginSettings):
     """A pipeline that another package brings."""
 
-    retrieval_modules: tuple[str, ...] = Field(
-        (), description="The modules it searches."
-    )
+    retrieval_modules: tuple[str, ...] = ()
+    """The modules it searches."""
 
 
 class PluginSection(Section):
@@ -92,46 +84,36 @@ class PipelineSettings(Section):
     """One pipeline."""
 
     enabled: bool = Field(default=True, description="Off: its mode answers 422.")
-    retrieval_modules: tuple[str, ...] = Field(
-        ("keyword", "semantic"), description="The modules it searches."
-    )
+    retrieval_modules: tuple[str, ...] = ("keyword", "semantic")
+    """The modules it searches."""
 
 
 class ModelPipelineSettings(PipelineSettings):
     """A pipeline in which a language model has a part, and which model."""
 
-    provider: str | None = Field(
-        None, description="Name under `api.providers`; none: that of `reasoning`."
-    )
-    model: str | None = Field(
-        None, description="The provider's name of the model; none: as above."
-    )
-    max_tokens: int | None = Field(
-        None, ge=1, description="Length of what it says at once; none: `synthesis`'s."
-    )
+    provider: str | None = None
+    """Name under `api.providers`; none: that of `reasoning`."""
+    model: str | None = None
+    """The provider's name of the model; none: as above."""
+    max_tokens: int | None = Field(None, ge=1)
+    """Length of what it says at once; none: `synthesis`'s."""
 
 
 class RAGSettings(ModelPipelineSettings):
     """The pipeline that has a model answer from what was retrieved."""
 
-    temperature: float | None = Field(
-        None, ge=0, le=2, description="Of the model's words; none: as above."
-    )
-    prompt: str | None = Field(
-        None, description="What the model is told to do, in place of our own words."
-    )
-    max_context_chars: int = Field(
-        12_000, ge=200, le=200_000, description="Length of what it reads, in all."
-    )
-    max_context_tokens: int | None = Field(
-        None, ge=100, description="The same in tokens, counted by `tokenizer`."
-    )
-    tokenizer: str | None = Field(
-        None, description="Path of the model's `tokenizer.json`."
-    )
-    max_chars_per_entry: int = Field(
-        2000, ge=100, le=100_000, description="Length of what it reads of one entry."
-    )
+    temperature: float | None = Field(None, ge=0, le=2)
+    """Of the model's words; none: as above."""
+    prompt: str | None = None
+    """What the model is told to do, in place of our own words."""
+    max_context_chars: int = Field(12_000, ge=200, le=200_000)
+    """Length of what it reads, in all."""
+    max_context_tokens: int | None = Field(None, ge=100)
+    """The same in tokens, counted by `tokenizer`."""
+    tokenizer: str | None = None
+    """Path of the model's `tokenizer.json`."""
+    max_chars_per_entry: int = Field(2000, ge=100, le=100_000)
+    """Length of what it reads of one entry."""
 
     @model_validator(mode="after")
     def _can_count(self) -> Self:

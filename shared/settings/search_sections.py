@@ -16,42 +16,24 @@ MAX_WEIGHT = 10
 class SearchSettings(Section):
     """Defaults of a search that names none of its own."""
 
-    default_method: Literal["vector", "keyword", "hybrid"] = Field(
-        "hybrid", description="Method of `POST /search` when none is named."
-    )
-    min_relevance_score: float = Field(
-        0.5,
-        ge=0,
-        le=1,
-        description="Calibrated score below which `POST /search` cuts; elsewhere "
-        "only after a cross-encoder.",
-    )
-    source_share: float = Field(
-        0.8,
-        gt=0,
-        le=1,
-        description="Of a page, for one source while others have hits; 1: all.",
-    )
-    max_exports: int = Field(
-        2, ge=1, description="Exports at once in one API process; more get 429."
-    )
-    share_per_key: float = Field(
-        0.8,
-        gt=0,
-        le=1,
-        description="Of the places of searches, of those that may wait and of exports, "
-        "for one key; 1: all.",
-    )
-    acl_honesty: bool = Field(
-        default=False,
-        description="Tell callers how many entries match that they may not see.",
-    )
-    confidence_high: float = Field(
-        0.8, ge=0, le=1, description="Calibrated score of `high` confidence."
-    )
-    confidence_medium: float = Field(
-        0.5, ge=0, le=1, description="Of `medium`; `strict` leaves out what has less."
-    )
+    default_method: Literal["vector", "keyword", "hybrid"] = "hybrid"
+    """Method of `POST /search` when none is named."""
+    min_relevance_score: float = Field(0.5, ge=0, le=1)
+    """Calibrated score below which `POST /search` cuts; elsewhere only after a
+    cross-encoder."""
+    source_share: float = Field(0.8, gt=0, le=1)
+    """Of a page, for one source while others have hits; 1: all."""
+    max_exports: int = Field(2, ge=1)
+    """Exports at once in one API process; more get 429."""
+    share_per_key: float = Field(0.8, gt=0, le=1)
+    """Of the places of searches, of those that may wait and of exports, for one key; 1:
+    all."""
+    acl_honesty: bool = False
+    """Tell callers how many entries match that they may not see."""
+    confidence_high: float = Field(0.8, ge=0, le=1)
+    """Calibrated score of `high` confidence."""
+    confidence_medium: float = Field(0.5, ge=0, le=1)
+    """Of `medium`; `strict` leaves out what has less."""
     confidence_low: float = Field(0.25, ge=0, le=1, description="Of `low`.")
 
     @model_validator(mode="after")
@@ -66,35 +48,26 @@ class SearchSettings(Section):
 class KeywordSettings(Section):
     """How words are matched."""
 
-    algorithm: Literal["bm25"] = Field(
-        "bm25", description="How OpenSearch scores words."
-    )
-    operator: Literal["and", "or"] = Field(
-        "or",
-        description="How plain words are joined beside another branch, and in `POST "
-        "/search`; `and`: any word is enough only where no entry has all of them.",
-    )
-    fuzzy: bool = Field(
-        default=True,
-        description="Whether a word that no entry has is taken for those spelt nearly "
-        "so, where nothing else is found.",
-    )
-    fuzzy_threshold: float = Field(
-        0.3, ge=0, le=1, description="Trigram similarity that admits a misspelling."
-    )
+    algorithm: Literal["bm25"] = "bm25"
+    """How OpenSearch scores words."""
+    operator: Literal["and", "or"] = "or"
+    """How plain words are joined beside another branch, and in `POST /search`; `and`:
+    any word is enough only where no entry has all of them."""
+    fuzzy: bool = True
+    """Whether a word that no entry has is taken for those spelt nearly so, where
+    nothing else is found."""
+    fuzzy_threshold: float = Field(0.3, ge=0, le=1)
+    """Trigram similarity that admits a misspelling."""
 
 
 class FusionSettings(Section):
     """How the branches of a search become one list."""
 
     method: Literal["rrf"] = Field("rrf", description="Reciprocal rank fusion.")
-    weights: dict[str, float] = Field(
-        {}, description="A module's weight where no hit is reranked; 1, of evidence .5."
-    )
-    weigh_by_best: bool = Field(
-        default=False,
-        description="There, a list weighs as much as its best hit scores, too.",
-    )
+    weights: dict[str, float] = Field({})
+    """A module's weight where no hit is reranked; 1, of evidence .5."""
+    weigh_by_best: bool = False
+    """There, a list weighs as much as its best hit scores, too."""
 
     @field_validator("weights")
     @classmethod
@@ -109,72 +82,46 @@ class RerankingSettings(Section):
     """The second look at the fused list: each hit weighed, or read by a model."""
 
     enabled: bool = Field(default=True, description="Off: fused order stands.")
-    feedback: float = Field(
-        0.4,
-        ge=0,
-        le=1,
-        description="How far a question's vector moves towards the mean of its first "
-        "three hits before all are weighed; 0: not at all.",
-    )
-    model: str = Field(
-        "cross-encoder/ms-marco-MiniLM-L-6-v2",
-        description="The cross-encoder: a folder (`onnx:/path`), or `PROVIDER:NAME` of "
-        "`api.providers`; `late`: late interaction, by all-MiniLM-L6-v2; what is "
-        "none of these is not installed.",
-    )
-    window: int = Field(
-        50, ge=1, le=200, description="So many of the best are read by the model."
-    )
-    temperature: float = Field(
-        1.0, gt=0, le=100, description="T of its scores: sigmoid(logit / T) is shown."
-    )
-    timeout_ms: int = Field(
-        1000, ge=10, le=60_000, description="The model's time; of the deadline a part."
-    )
-    endpoint_scores: Literal["probability", "logit"] = Field(
-        "probability", description="What an endpoint's `relevance_score` is."
-    )
+    feedback: float = Field(0.4, ge=0, le=1)
+    """How far a question's vector moves towards the mean of its first three hits before
+    all are weighed; 0: not at all."""
+    model: str = "cross-encoder/ms-marco-MiniLM-L-6-v2"
+    """The cross-encoder: a folder (`onnx:/path`), or `PROVIDER:NAME` of
+    `api.providers`; `late`: late interaction, by all-MiniLM-L6-v2; what is none of
+    these is not installed."""
+    window: int = Field(50, ge=1, le=200)
+    """So many of the best are read by the model."""
+    temperature: float = Field(1.0, gt=0, le=100)
+    """T of its scores: sigmoid(logit / T) is shown."""
+    timeout_ms: int = Field(1000, ge=10, le=60_000)
+    """The model's time; of the deadline a part."""
+    endpoint_scores: Literal["probability", "logit"] = "probability"
+    """What an endpoint's `relevance_score` is."""
 
 
 class AgenticSettings(Section):
     """The rule-based agentic search."""
 
-    validation_threshold: float = Field(
-        0.25, ge=0, le=1, description="Cosine to the whole question that is kept."
-    )
+    validation_threshold: float = Field(0.25, ge=0, le=1)
+    """Cosine to the whole question that is kept."""
 
 
 class WeightingSettings(Section):
     """Factors of a hit's score; 1 changes nothing."""
 
-    domain: float = Field(
-        1.0, ge=0.5, le=1.5, description="Of a domain that the words ask for."
-    )
-    intent: float = Field(
-        1.0,
-        ge=0.5,
-        le=1.5,
-        description="Of a domain that fits the intent: incidents for `why`.",
-    )
-    entity: float = Field(
-        1.2, ge=0.5, le=1.5, description="Names a thing that the question names."
-    )
-    role: float = Field(
-        1.0,
-        ge=0.5,
-        le=1.5,
-        description="Of a domain of the caller's groups, by `role_domains`.",
-    )
+    domain: float = Field(1.0, ge=0.5, le=1.5)
+    """Of a domain that the words ask for."""
+    intent: float = Field(1.0, ge=0.5, le=1.5)
+    """Of a domain that fits the intent: incidents for `why`."""
+    entity: float = Field(1.2, ge=0.5, le=1.5)
+    """Names a thing that the question names."""
+    role: float = Field(1.0, ge=0.5, le=1.5)
+    """Of a domain of the caller's groups, by `role_domains`."""
     machine: float = Field(0.7, ge=0.5, le=1.5, description="Written by a machine.")
-    scope: float = Field(
-        1.2, ge=0.5, le=1.5, description="Within the `scope` of the page that asks."
-    )
-    session: float = Field(
-        1.1,
-        ge=0.5,
-        le=1.5,
-        description="Names what the session asked before, or what the page shows.",
-    )
+    scope: float = Field(1.2, ge=0.5, le=1.5)
+    """Within the `scope` of the page that asks."""
+    session: float = Field(1.1, ge=0.5, le=1.5)
+    """Names what the session asked before, or what the page shows."""
 
 
 class FederationSettings(Section):
@@ -193,29 +140,18 @@ class GravityBoostSettings(Section):
 class FreshnessSettings(Section):
     """How much the age of an entry lowers its score."""
 
-    half_life_days: dict[Kind, Annotated[float, Field(gt=0)]] = Field(
-        {},
-        description="By domain: an entry so old counts 0.75, a very old one 0.5; none"
-        " given: age costs nothing.",
-    )
+    half_life_days: dict[Kind, Annotated[float, Field(gt=0)]] = Field({})
+    """By domain: an entry so old counts 0.75, a very old one 0.5; none given: age costs
+    nothing."""
 
 
 class OverflowSettings(Section):
     """Which hits beyond the `scope` of a page are shown beside it."""
 
-    band: float = Field(
-        0.05,
-        ge=0,
-        le=1,
-        description="Those that score so near to the best within the scope, relative to"
-        " it.",
-    )
-    clear_lead: float = Field(
-        0.15,
-        ge=0,
-        le=1,
-        description="None where the best within the scope leads by so much.",
-    )
+    band: float = Field(0.05, ge=0, le=1)
+    """Those that score so near to the best within the scope, relative to it."""
+    clear_lead: float = Field(0.15, ge=0, le=1)
+    """None where the best within the scope leads by so much."""
 
 
 class IngestionSettings(Section):
@@ -228,12 +164,10 @@ class UnifiedSearchSettings(Section):
     """Search over all kinds of entries at once."""
 
     enabled: bool = Field(default=True, description="Off: its routes answer 422.")
-    base_domain_weights: dict[Kind, float] = Field(
-        {}, description="Factor of a domain's hits; 1.0 where none is given."
-    )
-    role_domains: dict[str, list[Kind]] = Field(
-        {}, description="By group of a key: the domains that its callers work with."
-    )
+    base_domain_weights: dict[Kind, float] = Field({})
+    """Factor of a domain's hits; 1.0 where none is given."""
+    role_domains: dict[str, list[Kind]] = Field({})
+    """By group of a key: the domains that its callers work with."""
     weighting: WeightingSettings = WeightingSettings()
     federation: FederationSettings = FederationSettings()
     gravity_boost: GravityBoostSettings = GravityBoostSettings()

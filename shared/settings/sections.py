@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import ast
+import inspect
 import zoneinfo
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from functools import cache
 from importlib.metadata import entry_points
+from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, Self
 
@@ -16,19 +20,40 @@ from pydantic import (
     SecretStr,
     model_validator,
 )
-from pydantic.fields import FieldInfo
 
 
 class Section(BaseModel):
-    """A group of settings; unknown keys are refused when a layer is read."""
+    """A group of settings; help that needs more room stands below its setting.
+
+    Unknown keys are refused when a layer is read.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     def leaves(self, above: tuple[str, ...] = ()) -> Iterator[Leaf]:
         """Go through every value below, in the order in which it is declared."""
         for key in (*type(self).model_fields, *(self.__pydantic_extra__ or {})):
-            info = type(self).model_fields.get(key)
-            yield from _leaves((*above, key), getattr(self, key), info)
+            yield from _leaves((*above, key), getattr(self, key), type(self))
+
+
+@cache
+def read_help(kind: type[Section]) -> Mapping[str, str]:
+    """Return the help of each setting: its description, or what stands below it.
+
+    The source is read when somebody asks: pydantic would do so at every start.
+    """
+    (section,) = ast.parse(inspect.getsource(kind)).body
+    assert isinstance(section, ast.ClassDef)
+    told = {
+        ast.unparse(field.target): " ".join(ast.literal_eval(said.value).split())
+        for field, said in pairwise(section.body)
+        if isinstance(field, ast.AnnAssign) and isinstance(said, ast.Expr)
+    }
+    for above in kind.__bases__:
+        if issubclass(above, Section):
+            told = {**read_help(above), **told}
+    fields = kind.model_fields.items()
+    return {key: info.description or told.get(key, "") for key, info in fields}
 
 
 class Leaf(NamedTuple):
@@ -36,7 +61,12 @@ class Leaf(NamedTuple):
 
     name: tuple[str, ...]
     value: Any
-    help: str
+    section: type[Section]
+
+    @property
+    def help(self) -> str:
+        """What it is for."""
+        return read_help(self.section).get(self.name[-1], "")
 
     @property
     def dotted(self) -> str:
@@ -45,7 +75,7 @@ class Leaf(NamedTuple):
 
 
 def _leaves(
-    name: tuple[str, ...], value: Any, info: FieldInfo | None
+    name: tuple[str, ...], value: Any, section: type[Section]
 ) -> Iterator[Leaf]:
     if isinstance(value, Section):
         yield from value.leaves(name)
@@ -53,9 +83,9 @@ def _leaves(
         isinstance(v, Section) for v in value.values()
     ):
         for key, below in value.items():
-            yield from _leaves((*name, key), below, None)
+            yield from _leaves((*name, key), below, section)
     else:
-        yield Leaf(name, value, (info.description if info else None) or "")
+        yield Leaf(name, value, section)
 
 
 def known_zone(value: str) -> str:
@@ -75,29 +105,19 @@ _HEADER = r"^[A-Za-z0-9_-]{1,64}$"
 class ReasoningSettings(Section):
     """The model that reasons in `rag` and `agent`."""
 
-    provider: str | None = Field(
-        None, description="Name under `api.providers`; none answers without a model."
-    )
+    provider: str | None = None
+    """Name under `api.providers`; none answers without a model."""
     model_id: str | None = Field(None, description="The provider's name of the model.")
     temperature: float = Field(0.1, ge=0, le=2, description="Of the model's words.")
     max_iterations: int = Field(5, ge=1, le=100, description="Turns of an agent.")
-    total_timeout_seconds: float = Field(
-        120,
-        gt=0,
-        le=120,
-        description="One absolute deadline for all turns of an agent, in seconds.",
-    )
-    max_tool_calls: int = Field(
-        20, ge=1, le=200, description="Tools that an agent may call in all its turns."
-    )
-    max_calls_per_tool: int = Field(
-        10, ge=1, le=200, description="How often an agent may call one tool."
-    )
-    max_tokens: int = Field(
-        60_000,
-        ge=100,
-        description="Tokens that an agent may read and write, then it ends.",
-    )
+    total_timeout_seconds: float = Field(120, gt=0, le=120)
+    """One absolute deadline for all turns of an agent, in seconds."""
+    max_tool_calls: int = Field(20, ge=1, le=200)
+    """Tools that an agent may call in all its turns."""
+    max_calls_per_tool: int = Field(10, ge=1, le=200)
+    """How often an agent may call one tool."""
+    max_tokens: int = Field(60_000, ge=100)
+    """Tokens that an agent may read and write, then it ends."""
 
 
 class ProviderSettings(Section):
@@ -106,136 +126,103 @@ class ProviderSettings(Section):
     base_url: str | None = Field(None, description="Address of its interface.")
     api_key: SecretStr | None = Field(None, description="Our key; kept out of logs.")
     timeout_seconds: float = Field(30, gt=0, description="Of one call.")
-    embedding_batch: int = Field(
-        32, ge=1, le=1000, description="Texts of one call for vectors."
-    )
-    embedding_tokens: int = Field(
-        250, ge=16, le=8192, description="So many pieces of a text make one vector."
-    )
-    embedding_languages: tuple[str, ...] = Field(
-        (), description="Languages, as `en`, that its model speaks; none: all."
-    )
-    excluded_logbooks: tuple[str, ...] = Field(
-        (),
-        description="Logbooks whose entries no language model of this provider is"
-        " given to read.",
-    )
+    embedding_batch: int = Field(32, ge=1, le=1000)
+    """Texts of one call for vectors."""
+    embedding_tokens: int = Field(250, ge=16, le=8192)
+    """So many pieces of a text make one vector."""
+    embedding_languages: tuple[str, ...] = ()
+    """Languages, as `en`, that its model speaks; none: all."""
+    excluded_logbooks: tuple[str, ...] = ()
+    """Logbooks whose entries no language model of this provider is given to read."""
 
 
 class ApiSettings(Section):
     """How requests come in, and the providers of models in one place for all."""
 
-    head_seconds: float = Field(
-        10, ge=0.5, le=300, description="Headers that take longer end the connection."
-    )
-    body_seconds: float = Field(
-        120, ge=0.5, le=3600, description="So does a body that stands still so long."
-    )
-    providers: dict[str, ProviderSettings] = Field(
-        {}, description="Providers of models, by name."
-    )
+    head_seconds: float = Field(10, ge=0.5, le=300)
+    """Headers that take longer end the connection."""
+    body_seconds: float = Field(120, ge=0.5, le=3600)
+    """So does a body that stands still so long."""
+    providers: dict[str, ProviderSettings] = Field({})
+    """Providers of models, by name."""
 
 
 class SynthesisSettings(Section):
     """Answers made of results."""
 
     enabled: bool = Field(default=True, description="Off: never any answer.")
-    provider: str | None = Field(
-        None,
-        description="Name under `api.providers` of who words answers over results;"
-        " none: that of `reasoning`, else `openai`, if that serves nothing else.",
-    )
+    provider: str | None = None
+    """Name under `api.providers` of who words answers over results; none: that of
+    `reasoning`, else `openai`, if that serves nothing else."""
     model: str = Field("gpt-3.5-turbo", description="The provider's model.")
     max_tokens: int = Field(500, ge=1, description="Length of a model's answer.")
     max_sources: int = Field(5, ge=1, description="Results that an answer reads.")
     temperature: float = Field(0.3, ge=0, le=2, description="Of the model's words.")
-    timeout_seconds: float = Field(
-        15,
-        ge=1,
-        le=120,
-        description="Time of a search whose answer a model words, unless it names a"
-        " deadline itself, in seconds.",
-    )
-    quota_per_day: int = Field(
-        200, ge=0, description="Answers by a model a day and tenant."
-    )
-    quota_per_minute: int = Field(
-        10, ge=0, description="Answers by a model a minute and tenant."
-    )
+    timeout_seconds: float = Field(15, ge=1, le=120)
+    """Time of a search whose answer a model words, unless it names a deadline itself,
+    in seconds."""
+    quota_per_day: int = Field(200, ge=0)
+    """Answers by a model a day and tenant."""
+    quota_per_minute: int = Field(10, ge=0)
+    """Answers by a model a minute and tenant."""
 
 
 class CapabilitySettings(Section):
     """What orchestrators are told of logbook search."""
 
-    prompts: bool = Field(
-        default=True, description="Off: the guides without a builder and examples."
-    )
-    prompt_builder: str | None = Field(
-        None, description="A facility's own builder of prompts, as `module:Class`."
-    )
+    prompts: bool = True
+    """Off: the guides without a builder and examples."""
+    prompt_builder: str | None = None
+    """A facility's own builder of prompts, as `module:Class`."""
 
 
 class McpSettings(Section):
     """What agents are offered by the Model Context Protocol."""
 
     port: int = Field(8007, ge=1, le=65535, description="Port of `serve mcp`.")
-    tools: Literal["eight", "all"] = Field(
-        "eight", description="`all`: other names, too, and one for each search mode."
-    )
-    write: bool = Field(
-        default=False, description="Offer `entry_create` to keys that may write."
-    )
+    tools: Literal["eight", "all"] = "eight"
+    """`all`: other names, too, and one for each search mode."""
+    write: bool = False
+    """Offer `entry_create` to keys that may write."""
 
 
 class FlowerSettings(Section):
     """What operators see in Flower."""
 
-    direct_searches: bool = Field(
-        default=False,
-        description="Show the tasks of direct searches, too, which then cost more.",
-    )
+    direct_searches: bool = False
+    """Show the tasks of direct searches, too, which then cost more."""
 
 
 class OperationsSettings(Section):
     """Who is told when something is wrong, without asking."""
 
-    webhook_url: SecretStr | None = Field(
-        None,
-        description="Where problems are told: `https://`, `chat+https://` for Slack and"
-        " Mattermost, `mailto:`; of `webhook_allowed_hosts`.",
-    )
-    signing_secret: SecretStr | None = Field(
-        None, description="What its posts are signed with; unset: they are not."
-    )
-    backup_folder: Path | None = Field(
-        None, description="Where your backups are put: their age is watched."
-    )
-    backup_hours: float = Field(
-        26, gt=0, description="With none newer, a problem is told."
-    )
+    webhook_url: SecretStr | None = None
+    """Where problems are told: `https://`, `chat+https://` for Slack and Mattermost,
+    `mailto:`; of `webhook_allowed_hosts`."""
+    signing_secret: SecretStr | None = None
+    """What its posts are signed with; unset: they are not."""
+    backup_folder: Path | None = None
+    """Where your backups are put: their age is watched."""
+    backup_hours: float = Field(26, gt=0)
+    """With none newer, a problem is told."""
 
 
 class TelemetrySettings(Section):
     """What is kept of how people search."""
 
-    enabled: bool = Field(
-        default=True,
-        description="Off: no events, no feedback, no list of words that nobody wrote.",
-    )
-    retention_days: int = Field(
-        30, ge=1, le=400, description="Days for which all of it is kept."
-    )
-    fallback_loop: int = Field(
-        3, ge=2, le=20, description="So many vain answers in a row alert."
-    )
+    enabled: bool = True
+    """Off: no events, no feedback, no list of words that nobody wrote."""
+    retention_days: int = Field(30, ge=1, le=400)
+    """Days for which all of it is kept."""
+    fallback_loop: int = Field(3, ge=2, le=20)
+    """So many vain answers in a row alert."""
 
 
 class SessionSettings(Section):
     """How long a session keeps the context of its last search."""
 
-    inactivity_seconds: int = Field(
-        900, ge=1, description="Then a session's context is forgotten."
-    )
+    inactivity_seconds: int = Field(900, ge=1)
+    """Then a session's context is forgotten."""
 
 
 class TenantSettings(Section):
@@ -244,11 +231,8 @@ class TenantSettings(Section):
     enabled: bool = Field(default=True, description="Unified search.")
     federation_enabled: bool = Field(default=False, description="Other back-ends.")
     synthesis_enabled: bool = Field(default=True, description="Answers by a model.")
-    language: str | None = Field(
-        None,
-        pattern=r"^[a-z]{2}$",
-        description="What language a text of its is in that is too short to tell.",
-    )
+    language: str | None = Field(None, pattern=r"^[a-z]{2}$")
+    """What language a text of its is in that is too short to tell."""
 
 
 class PersonRights(Section):
@@ -257,40 +241,28 @@ class PersonRights(Section):
     scopes: tuple[Literal["read", "search", "ingest", "admin"], ...] = Field(
         ("read", "search"), description="As those of a key."
     )
-    logbooks: tuple[str, ...] | None = Field(
-        None, description="Only these, in every answer; unset: all."
-    )
+    logbooks: tuple[str, ...] | None = None
+    """Only these, in every answer; unset: all."""
 
 
 class PeopleSettings(Section):
     """People whom a gateway has logged in, and what its word for them is worth."""
 
-    header: str | None = Field(
-        None,
-        pattern=_HEADER,
-        description="Header of `trusted_proxies` that names the person, as"
-        " `X-Forwarded-User`; unset: nobody comes so.",
-    )
-    groups_header: str | None = Field(
-        None,
-        pattern=_HEADER,
-        description="The one with their groups, as `X-Forwarded-Groups`.",
-    )
+    header: str | None = Field(None, pattern=_HEADER)
+    """Header of `trusted_proxies` that names the person, as `X-Forwarded-User`; unset:
+    nobody comes so."""
+    groups_header: str | None = Field(None, pattern=_HEADER)
+    """The one with their groups, as `X-Forwarded-Groups`."""
     groups_separator: Literal[",", ";", "|"] = Field(
         ",", description="What stands between two groups; behind `\\` it is of a name."
     )
     tenant: str = Field("default", description="The facility that they belong to.")
-    groups: dict[str, PersonRights] = Field(
-        {}, description="What each group's people may do, by its name; it adds up."
-    )
-    default: PersonRights | None = Field(
-        None, description="What people of no such group may do; unset: nothing."
-    )
-    sign_out: str | None = Field(
-        None,
-        pattern=r"^(/|https?://)[^\s<>]*$",
-        description="Address of the gateway where people leave, which the page shows.",
-    )
+    groups: dict[str, PersonRights] = Field({})
+    """What each group's people may do, by its name; it adds up."""
+    default: PersonRights | None = None
+    """What people of no such group may do; unset: nothing."""
+    sign_out: str | None = Field(None, pattern=r"^(/|https?://)[^\s<>]*$")
+    """Address of the gateway where people leave, which the page shows."""
 
     @property
     def headers(self) -> tuple[str | None, str | None]:
@@ -301,21 +273,16 @@ class PeopleSettings(Section):
 class WorkSettings(Section):
     """How due work is claimed and bounded; its strikes are a constant of `due_work`."""
 
-    lease_seconds: float = Field(
-        15, ge=1, le=60, description="How long a claim holds without a renewal."
-    )
-    lease_renew_seconds: float = Field(
-        5, gt=0, le=20, description="How often a claim at work is renewed."
-    )
-    task_soft_seconds: float = Field(
-        50, gt=0, le=60, description="A task is told to stop after it (prefork)."
-    )
-    task_hard_seconds: float = Field(
-        60, gt=0, le=60, description="A task that still runs is ended with its process."
-    )
-    max_finding_bytes: int = Field(
-        65_536, ge=1, le=1_000_000, description="A stage that finds more has failed."
-    )
+    lease_seconds: float = Field(15, ge=1, le=60)
+    """How long a claim holds without a renewal."""
+    lease_renew_seconds: float = Field(5, gt=0, le=20)
+    """How often a claim at work is renewed."""
+    task_soft_seconds: float = Field(50, gt=0, le=60)
+    """A task is told to stop after it (prefork)."""
+    task_hard_seconds: float = Field(60, gt=0, le=60)
+    """A task that still runs is ended with its process."""
+    max_finding_bytes: int = Field(65_536, ge=1, le=1_000_000)
+    """A stage that finds more has failed."""
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
@@ -358,23 +325,13 @@ StagesSettings = Annotated[dict[str, StageSettings], AfterValidator(_can_be_set)
 class AttachmentSettings(Section):
     """Where files beside entries are kept, and what reading them may cost."""
 
-    store: str | None = Field(
-        None,
-        description="Folder, or any address that fsspec knows; none: `attachments`"
-        " below `home`.",
-    )
-    extract_seconds: float = Field(
-        20, gt=0, le=30, description="Time that the text of one file may take."
-    )
-    extract_memory_mb: int = Field(
-        512, ge=128, description="Memory that the text of one file may take."
-    )
-    max_text_bytes: int = Field(
-        1_000_000, ge=1, description="The text of one file is cut there."
-    )
-    thumbnail_pixels: int = Field(
-        320,
-        ge=0,
-        le=512,
-        description="Longer side of the small picture of a picture; 0: none is made.",
-    )
+    store: str | None = None
+    """Folder, or any address that fsspec knows; none: `attachments` below `home`."""
+    extract_seconds: float = Field(20, gt=0, le=30)
+    """Time that the text of one file may take."""
+    extract_memory_mb: int = Field(512, ge=128)
+    """Memory that the text of one file may take."""
+    max_text_bytes: int = Field(1_000_000, ge=1)
+    """The text of one file is cut there."""
+    thumbnail_pixels: int = Field(320, ge=0, le=512)
+    """Longer side of the small picture of a picture; 0: none is made."""

@@ -51,217 +51,147 @@ def _default_home() -> Path:
 class Settings(sections.Section):
     """Everything that can be configured."""
 
-    home: Path = Field(
-        default_factory=_default_home,
-        description="State of the stack on this machine: `~/.local/share/logchord`, as"
-        " root `/var/lib/logchord`.",
-    )
+    home: Path = Field(default_factory=_default_home)
+    """State of the stack on this machine: `~/.local/share/logchord`, as root
+    `/var/lib/logchord`."""
     cache: Path = Field(
         default_factory=lambda: _place("/var/cache/logchord", ".cache/logchord"),
         description="Downloads and converted models, shared by all stacks:"
         " `~/.cache/logchord`, as root `/var/cache/logchord`.",
     )
-    database_url: SecretStr | None = Field(
-        None, description="Postgres; unset: the embedded server of `logchord up`."
-    )
-    broker_url: SecretStr | None = Field(
-        None, description="Redis or Valkey for nudges; unset: the embedded server."
-    )
-    search_redis_url: SecretStr | None = Field(
-        None, description="A second Redis for search traffic; unset: the broker's."
-    )
-    opensearch_url: SecretStr | None = Field(
-        None, description="OpenSearch; `off` runs on Postgres alone."
-    )
-    opensearch_zip: Path | None = Field(
-        None, description="A local OpenSearch zip, where nothing can be downloaded."
-    )
-    opensearch_index: str = Field(
-        "knowledge_base",
-        pattern=r"^[a-z][a-z0-9_]{0,62}$",
-        description="Base name of the index and its aliases.",
-    )
+    database_url: SecretStr | None = None
+    """Postgres; unset: the embedded server of `logchord up`."""
+    broker_url: SecretStr | None = None
+    """Redis or Valkey for nudges; unset: the embedded server."""
+    search_redis_url: SecretStr | None = None
+    """A second Redis for search traffic; unset: the broker's."""
+    opensearch_url: SecretStr | None = None
+    """OpenSearch; `off` runs on Postgres alone."""
+    opensearch_zip: Path | None = None
+    """A local OpenSearch zip, where nothing can be downloaded."""
+    opensearch_index: str = Field("knowledge_base", pattern=r"^[a-z][a-z0-9_]{0,62}$")
+    """Base name of the index and its aliases."""
     vector_table_prefix: str = Field(
         "knowledge_base",
         pattern=r"^[a-z][a-z0-9_]{0,30}$",
         description="First part of the name of every vector table.",
     )
-    embedding_model: str = Field(
-        "bge-small-en-v1.5",
-        description="The encoder: a built-in name, also all-MiniLM-L6-v2, or a folder.",
-    )
-    embed_machine_entries: bool = Field(
-        default=True,
-        description="Off: what machines write gets no vector and is found by words.",
-    )
-    embed_other_languages: bool = Field(
-        default=True,
-        description="Off: what the encoder does not speak is found by words; else a "
-        "second one reads all entries once there is such an entry, or question.",
-    )
+    embedding_model: str = "bge-small-en-v1.5"
+    """The encoder: a built-in name, also all-MiniLM-L6-v2, or a folder."""
+    embed_machine_entries: bool = True
+    """Off: what machines write gets no vector and is found by words."""
+    embed_other_languages: bool = True
+    """Off: what the encoder does not speak is found by words; else a second one reads
+    all entries once there is such an entry, or question."""
 
     host: str = Field("127.0.0.1", description="Address the API binds.")
     port: int = Field(8006, ge=1, le=65535, description="Port of the API.")
     flower_port: int = Field(5555, ge=1, le=65535, description="Port of Flower.")
-    base_path: str = Field(
-        "",
-        pattern=r"^(/[A-Za-z0-9._~-]+)*$",
-        description="Path before every route, for life behind a proxy.",
-    )
-    allowed_hosts: tuple[str, ...] = Field(
-        ("localhost", "127.0.0.1", "[::1]"),
-        description="Values of the Host header that are answered without a key.",
-    )
-    trusted_proxies: tuple[str, ...] = Field(
-        (),
-        description="Peers whose X-Forwarded-For and `people.header` count: addresses,"
-        " or networks as `10.1.0.0/24`.",
-    )
-    anonymous_loopback: bool = Field(
-        default=False, description="Requests from this machine need no key."
-    )
-    anonymous_scopes: tuple[str, ...] = Field(
-        DEFAULT_SCOPES, description="What an anonymous caller may do."
-    )
-    webhook_allowed_hosts: tuple[str, ...] = Field(
-        (),
-        description="Hosts that alerts may be sent to, each with its port unless that "
-        "is the usual one; domains, for mails.",
-    )
-    public_url: str | None = Field(
-        None,
-        pattern=r"^https?://[^\s/]+$",
-        description="Where people find the page, without `base_path`: links of mails "
-        "and chats begin with it.",
-    )
-    smtp_url: SecretStr | None = Field(
-        None,
-        description="Server of mails: `smtp://user:password@host:587?from=me@host`; "
-        "`smtps` speaks TLS at once.",
-    )
-    allow_shared_host: bool = Field(
-        default=False,
-        description="Start OpenSearch, which has no login, beside other users.",
-    )
-    facility_timezone: sections.Zone = Field(
-        "UTC", description="The facility's own time."
-    )
-    day_starts: str = Field(
-        "00:00",
-        pattern=r"^([01]\d|2[0-3]):[0-5]\d$",
-        description="When its day begins, in quotes: `'12:00'` where nights count.",
-    )
+    base_path: str = Field("", pattern=r"^(/[A-Za-z0-9._~-]+)*$")
+    """Path before every route, for life behind a proxy."""
+    allowed_hosts: tuple[str, ...] = ("localhost", "127.0.0.1", "[::1]")
+    """Values of the Host header that are answered without a key."""
+    trusted_proxies: tuple[str, ...] = ()
+    """Peers whose X-Forwarded-For and `people.header` count: addresses, or networks as
+    `10.1.0.0/24`."""
+    anonymous_loopback: bool = False
+    """Requests from this machine need no key."""
+    anonymous_scopes: tuple[str, ...] = DEFAULT_SCOPES
+    """What an anonymous caller may do."""
+    webhook_allowed_hosts: tuple[str, ...] = ()
+    """Hosts that alerts may be sent to, each with its port unless that is the usual
+    one; domains, for mails."""
+    public_url: str | None = Field(None, pattern=r"^https?://[^\s/]+$")
+    """Where people find the page, without `base_path`: links of mails and chats begin
+    with it."""
+    smtp_url: SecretStr | None = None
+    """Server of mails: `smtp://user:password@host:587?from=me@host`; `smtps` speaks TLS
+    at once."""
+    allow_shared_host: bool = False
+    """Start OpenSearch, which has no login, beside other users."""
+    facility_timezone: sections.Zone = "UTC"
+    """The facility's own time."""
+    day_starts: str = Field("00:00", pattern=r"^([01]\d|2[0-3]):[0-5]\d$")
+    """When its day begins, in quotes: `'12:00'` where nights count."""
 
-    log_level: Literal["debug", "info", "warning", "error"] = Field(
-        "info", description="The least severe log line that is written."
-    )
-    log_queries: Literal["true", "false", "hash"] = Field(
-        "hash", description="What of a query the log keeps."
-    )
+    log_level: Literal["debug", "info", "warning", "error"] = "info"
+    """The least severe log line that is written."""
+    log_queries: Literal["true", "false", "hash"] = "hash"
+    """What of a query the log keeps."""
     read_only: bool = Field(default=False, description="Refuse every write.")
-    fault_injection: bool = Field(
-        default=False, description="Honour X-Logchord-Fault of admins."
-    )
+    fault_injection: bool = False
+    """Honour X-Logchord-Fault of admins."""
 
     max_query_chars: int = Field(1000, ge=1, description="A longer query is cut.")
-    max_query_chars_hard: int = Field(
-        10_000, ge=1, description="A longer query is refused."
-    )
-    max_search_body_bytes: int = Field(
-        65_536, ge=1, description="A larger search request gets 413."
-    )
-    max_header_bytes: int = Field(
-        16_384, ge=1024, description="Larger request headers get 431."
-    )
-    max_entry_bytes: int = Field(
-        1_000_000, ge=1, description="A larger entry gets 413."
-    )
-    max_batch_entries: int = Field(
-        1000, ge=1, description="More entries in one request get 422."
-    )
-    max_batch_bytes: int = Field(
-        16_777_216, ge=1, description="A larger request of entries gets 413."
-    )
-    max_attachment_bytes: int = Field(
-        52_428_800, ge=1, description="A larger file beside an entry gets 413."
-    )
+    max_query_chars_hard: int = Field(10_000, ge=1)
+    """A longer query is refused."""
+    max_search_body_bytes: int = Field(65_536, ge=1)
+    """A larger search request gets 413."""
+    max_header_bytes: int = Field(16_384, ge=1024)
+    """Larger request headers get 431."""
+    max_entry_bytes: int = Field(1_000_000, ge=1)
+    """A larger entry gets 413."""
+    max_batch_entries: int = Field(1000, ge=1)
+    """More entries in one request get 422."""
+    max_batch_bytes: int = Field(16_777_216, ge=1)
+    """A larger request of entries gets 413."""
+    max_attachment_bytes: int = Field(52_428_800, ge=1)
+    """A larger file beside an entry gets 413."""
     max_attachments_per_entry: int = Field(50, ge=1, description="More get 422.")
-    max_unpacked_bytes: int = Field(
-        104_857_600, ge=1, description="An archive that unpacks to more gets 422."
-    )
+    max_unpacked_bytes: int = Field(104_857_600, ge=1)
+    """An archive that unpacks to more gets 422."""
     max_archive_members: int = Field(1000, ge=1, description="More get 422.")
     max_archive_ratio: int = Field(100, ge=1, description="Packed tighter gets 422.")
     max_metadata_keys: int = Field(64, ge=1, description="More keys get 422.")
     max_metadata_depth: int = Field(8, ge=1, description="Deeper metadata get 422.")
-    max_external_id_chars: int = Field(
-        255, ge=1, le=255, description="A longer external_id gets 422."
-    )
+    max_external_id_chars: int = Field(255, ge=1, le=255)
+    """A longer external_id gets 422."""
     max_title_chars: int = Field(1000, ge=1, description="A longer title gets 422.")
     max_tags: int = Field(64, ge=1, description="More tags get 422.")
-    default_limit: int = Field(
-        10, ge=1, le=100, description="Results when none is asked for."
-    )
+    default_limit: int = Field(10, ge=1, le=100)
+    """Results when none is asked for."""
     max_limit: int = Field(100, ge=1, le=100, description="More results get 422.")
     max_page_size: int = Field(100, ge=1, le=100, description="A larger page gets 422.")
     max_window: int = Field(500, ge=50, description="A branch's most candidates.")
-    fanout_cap: int = Field(
-        24, ge=1, le=100, description="Branches of one search; more are left out."
-    )
-    facet_max_matches: int = Field(
-        100_000, ge=1, description="Where Postgres counts facets, it stops there."
-    )
-    max_filter_values: int = Field(
-        100, ge=1, description="More values in a filter get 422."
-    )
-    max_query_terms: int = Field(
-        64, ge=1, description="Plain positive words beyond it are dropped."
-    )
-    max_wait_ms: int = Field(
-        30_000, ge=100, description="How long a request waits for its job, at most."
-    )
-    max_concurrent_searches: int = Field(
-        50, ge=1, description="Searches at once in one API process."
-    )
-    search_queue_limit: int = Field(
-        100, ge=0, description="Searches that may wait for their turn."
-    )
-    search_queue_wait_ms: int = Field(
-        1000, ge=0, description="How long a search waits for its turn."
-    )
-    max_backlog_entries: int = Field(
-        1_000_000, ge=1, description="With more live work due, pushes get 429."
-    )
+    fanout_cap: int = Field(24, ge=1, le=100)
+    """Branches of one search; more are left out."""
+    facet_max_matches: int = Field(100_000, ge=1)
+    """Where Postgres counts facets, it stops there."""
+    max_filter_values: int = Field(100, ge=1)
+    """More values in a filter get 422."""
+    max_query_terms: int = Field(64, ge=1)
+    """Plain positive words beyond it are dropped."""
+    max_wait_ms: int = Field(30_000, ge=100)
+    """How long a request waits for its job, at most."""
+    max_concurrent_searches: int = Field(50, ge=1)
+    """Searches at once in one API process."""
+    search_queue_limit: int = Field(100, ge=0)
+    """Searches that may wait for their turn."""
+    search_queue_wait_ms: int = Field(1000, ge=0)
+    """How long a search waits for its turn."""
+    max_backlog_entries: int = Field(1_000_000, ge=1)
+    """With more live work due, pushes get 429."""
     job_retention_hours: int = Field(24, ge=1, description="Then a job is 410.")
     event_retention_minutes: int = Field(60, ge=1, description="Then a snapshot.")
     cursor_ttl_minutes: int = Field(60, ge=1, description="Then a cursor is 400.")
     idempotency_ttl_hours: int = Field(24, ge=1, description="Then it is forgotten.")
     tombstone_days: int = Field(7, ge=1, le=999, description="Then the index has none.")
-    rate_search_per_minute: int = Field(
-        600,
-        ge=0,
-        description="Searches and filter options a minute and key; 0: no limit.",
-    )
-    rate_ingest_per_minute: int = Field(
-        600, ge=0, description="Writes a minute and key; 0: no limit."
-    )
-    rate_default_per_minute: int = Field(
-        600, ge=0, description="Other requests a minute and key; 0: no limit."
-    )
-    rate_login_per_minute: int = Field(
-        10, ge=0, description="Logins to the page a minute and address; 0: no limit."
-    )
+    rate_search_per_minute: int = Field(600, ge=0)
+    """Searches and filter options a minute and key; 0: no limit."""
+    rate_ingest_per_minute: int = Field(600, ge=0)
+    """Writes a minute and key; 0: no limit."""
+    rate_default_per_minute: int = Field(600, ge=0)
+    """Other requests a minute and key; 0: no limit."""
+    rate_login_per_minute: int = Field(10, ge=0)
+    """Logins to the page a minute and address; 0: no limit."""
 
     work: sections.WorkSettings = sections.WorkSettings()
 
-    rrf_k: int = Field(
-        60,
-        ge=1,
-        description="The k of reciprocal rank fusion, where hits are not reranked.",
-    )
+    rrf_k: int = Field(60, ge=1)
+    """The k of reciprocal rank fusion, where hits are not reranked."""
     search_modules: SearchModulesSettings = SearchModulesSettings()
-    sources: dict[str, SourceSettings] = Field(
-        {"api": SourceSettings()}, description="Where entries come from, by name."
-    )
+    sources: dict[str, SourceSettings] = Field({"api": SourceSettings()})
+    """Where entries come from, by name."""
     stages: sections.StagesSettings = Field({}, description="Set for stages, by name.")
 
     agentic: searching.AgenticSettings = searching.AgenticSettings()
@@ -282,22 +212,16 @@ class Settings(sections.Section):
     session: sections.SessionSettings = sections.SessionSettings()
     synthesis: sections.SynthesisSettings = sections.SynthesisSettings()
     telemetry: sections.TelemetrySettings = sections.TelemetrySettings()
-    tenants: dict[str, sections.TenantSettings] = Field(
-        {}, description="What a tenant may use, by its name."
-    )
+    tenants: dict[str, sections.TenantSettings] = Field({})
+    """What a tenant may use, by its name."""
     unified_search: searching.UnifiedSearchSettings = searching.UnifiedSearchSettings()
 
-    database_pool_size: int = Field(
-        10, ge=1, description="Connections of one process, at most."
-    )
-    worker_memory_mb: int = Field(
-        448,
-        ge=192,
-        description="Memory of a child, and growth of threads, before it is replaced.",
-    )
-    metrics_port: int = Field(
-        0, ge=0, le=65535, description="Port of a worker's /metrics; 0: any free one."
-    )
+    database_pool_size: int = Field(10, ge=1)
+    """Connections of one process, at most."""
+    worker_memory_mb: int = Field(448, ge=192)
+    """Memory of a child, and growth of threads, before it is replaced."""
+    metrics_port: int = Field(0, ge=0, le=65535)
+    """Port of a worker's /metrics; 0: any free one."""
 
     @field_validator("home", "cache", "opensearch_zip")
     @classmethod

@@ -27,17 +27,12 @@ _OTHERWISE = frozenset(_NOT_AS_THEIR_LANGUAGE.split())
 class AnalyserSettings(Section):
     """How texts and questions become terms."""
 
-    facility_file: Path | None = Field(
-        None,
-        description="The facility's own names, abbreviations and compounds, as YAML;"
-        " the same for every process.",
-    )
-    language: str | None = Field(
-        None,
-        pattern=r"^[a-z]{2}$",
-        description="What language a text is in that is too short to tell, where its"
-        " source and tenant say nothing; none: en, and for vectors the model's own.",
-    )
+    facility_file: Path | None = None
+    """The facility's own names, abbreviations and compounds, as YAML; the same for
+    every process."""
+    language: str | None = Field(None, pattern=r"^[a-z]{2}$")
+    """What language a text is in that is too short to tell, where its source and tenant
+    say nothing; none: en, and for vectors the model's own."""
 
 
 def decimal_mark(locale: str) -> Literal[".", ","]:

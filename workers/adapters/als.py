@@ -72,17 +72,13 @@ _FIELDS: dict[str, Selector] = {
 class AlsArgs(AdapterArgs):
     """What may be said of an ALS eLog beyond its address."""
 
-    attachment_base: str | None = Field(
-        None, description="What files lie under; none: the logbook's own host."
-    )
-    chunk_days: int = Field(
-        365, ge=1, description="Days asked for at once; fewer after a time-out."
-    )
-    text_format: TextFormat | None = Field(
-        None,
-        description="How texts are marked up, as they come; none: the escapes that the"
-        " logbook adds are undone, and each text tells whether it is HTML.",
-    )
+    attachment_base: str | None = None
+    """What files lie under; none: the logbook's own host."""
+    chunk_days: int = Field(365, ge=1)
+    """Days asked for at once; fewer after a time-out."""
+    text_format: TextFormat | None = None
+    """How texts are marked up, as they come; none: the escapes that the logbook adds
+    are undone, and each text tells whether it is HTML."""
 
 
 class Als:

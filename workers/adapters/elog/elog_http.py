@@ -52,24 +52,15 @@ _DOWNLOADS = 20
 class ElogHTTPArgs(ElogArgs):
     """What may be said of an ELOG server beyond its address."""
 
-    user: str | None = Field(
-        None,
-        description="Who logs in where a logbook asks for it: by cookies, and where"
-        " these are refused by the form. What was read by a login is restricted, see"
-        " `readers`.",
-    )
-    password: str | None = Field(
-        None,
-        description="Name of the environment variable, or path of the file, that holds"
-        " the password.",
-    )
-    stretch_days: int = Field(
-        30,
-        ge=1,
-        le=3650,
-        description="How many days of history are asked for at first; full stretches"
-        " are followed by shorter ones, empty ones by longer ones.",
-    )
+    user: str | None = None
+    """Who logs in where a logbook asks for it: by cookies, and where these are refused
+    by the form. What was read by a login is restricted, see `readers`."""
+    password: str | None = None
+    """Name of the environment variable, or path of the file, that holds the password.
+    """
+    stretch_days: int = Field(30, ge=1, le=3650)
+    """How many days of history are asked for at first; full stretches are followed by
+    shorter ones, empty ones by longer ones."""
 
 
 class ElogHTTP:

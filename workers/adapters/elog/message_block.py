@@ -86,9 +86,8 @@ else:
 class ElogArgs(AdapterArgs):
     """What may be said of an ELOG, however it is read."""
 
-    logbooks: tuple[str, ...] = Field(
-        (), description="The logbooks to read, as their addresses or folders call them."
-    )
+    logbooks: tuple[str, ...] = ()
+    """The logbooks to read, as their addresses or folders call them."""
     attributes: dict[str, Target] = Field(
         {
             "Subject": "title",
@@ -98,27 +97,19 @@ class ElogArgs(AdapterArgs):
         },
         description="What becomes of a logbook's attributes; others are metadata.",
     )
-    author_separator: str = Field(
-        ",", description="What stands between two authors of one message."
-    )
-    readers: dict[str, tuple[str, ...] | None] | None = Field(
-        None,
-        description="Who may read a logbook, by its name, `*` for those not named;"
-        " null: whoever may read the source. A logbook that is not named is hidden.",
-    )
-    date_attributes: tuple[str, ...] = Field(
-        (), description="Attributes that hold a date, which ELOG stores as a number."
-    )
-    read_locked: bool = Field(
-        default=False,
-        description="Read a message that somebody has open for editing as it was last"
-        " saved, and do not wait for its end.",
-    )
-    resolve_references: bool = Field(
-        default=True,
-        description="Read &#8364; as the character it stands for in texts that are not"
-        " HTML: so ELOG stores what its charset lacks.",
-    )
+    author_separator: str = ","
+    """What stands between two authors of one message."""
+    readers: dict[str, tuple[str, ...] | None] | None = None
+    """Who may read a logbook, by its name, `*` for those not named; null: whoever may
+    read the source. A logbook that is not named is hidden."""
+    date_attributes: tuple[str, ...] = ()
+    """Attributes that hold a date, which ELOG stores as a number."""
+    read_locked: bool = False
+    """Read a message that somebody has open for editing as it was last saved, and do
+    not wait for its end."""
+    resolve_references: bool = True
+    """Read &#8364; as the character it stands for in texts that are not HTML: so ELOG
+    stores what its charset lacks."""
 
     def readers_of(self, logbook: str, *, restricted: bool) -> tuple[str, ...] | None:
         """Return who may read a logbook; rights that nobody told mean nobody."""

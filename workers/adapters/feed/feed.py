@@ -48,21 +48,16 @@ _ID_BYTES = 6
 class FeedArgs(AdapterArgs):
     """The settings of a feed."""
 
-    identity: feed_item.Identity = Field(
-        "auto",
-        description="What names an item: its guid, its link, its content; auto takes"
-        " the first of these that it has.",
-    )
+    identity: feed_item.Identity = "auto"
+    """What names an item: its guid, its link, its content; auto takes the first of
+    these that it has."""
     logbook: str | None = Field(None, description="The logbook of all its entries.")
-    cut_at_bytes: int | None = Field(
-        None, ge=1, description="Texts of this size are flagged as cut by the source."
-    )
-    follow: bool = Field(
-        default=True, description="Read older parts that the feed links (RFC 5005)."
-    )
-    max_documents: int = Field(
-        1000, ge=1, description="Older parts read in one walk, at most."
-    )
+    cut_at_bytes: int | None = Field(None, ge=1)
+    """Texts of this size are flagged as cut by the source."""
+    follow: bool = True
+    """Read older parts that the feed links (RFC 5005)."""
+    max_documents: int = Field(1000, ge=1)
+    """Older parts read in one walk, at most."""
 
     def names_by(self) -> tuple[str, ...]:
         """Return which of its parts names an item."""

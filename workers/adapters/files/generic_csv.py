@@ -43,25 +43,19 @@ _REPLACEMENT = "\ufffd"
 class CSVArgs(FileArgs):
     """How the rows of a CSV file are found and read."""
 
-    columns: FieldSelectors = Field(
-        {}, description="Field of an entry to its column; the same as `map`."
-    )
-    id_columns: tuple[str, ...] = Field(
-        (), description="Columns that make up the id; none: a hash of the row."
-    )
-    types: dict[str, Literal["integer", "number"]] = Field(
-        {}, description="Columns whose values must be such, or the row is quarantined."
-    )
-    header: tuple[str, ...] = Field(
-        (), description="Names of the columns, where the file has no header line."
-    )
+    columns: FieldSelectors = Field({})
+    """Field of an entry to its column; the same as `map`."""
+    id_columns: tuple[str, ...] = ()
+    """Columns that make up the id; none: a hash of the row."""
+    types: dict[str, Literal["integer", "number"]] = Field({})
+    """Columns whose values must be such, or the row is quarantined."""
+    header: tuple[str, ...] = ()
+    """Names of the columns, where the file has no header line."""
     delimiter: str = Field(",", min_length=1, max_length=1, description="Of fields.")
-    quotechar: str = Field(
-        '"', min_length=1, max_length=1, description="Around fields with delimiters."
-    )
-    encoding: str | None = Field(
-        None, description="Charset of what is not UTF-8; none: it is guessed."
-    )
+    quotechar: str = Field('"', min_length=1, max_length=1)
+    """Around fields with delimiters."""
+    encoding: str | None = None
+    """Charset of what is not UTF-8; none: it is guessed."""
 
     def places(self) -> Iterator[tuple[str, str]]:
         """Yield those of the map, and those that are a CSV file's alone."""

@@ -5,8 +5,6 @@ from datetime import UTC, timedelta
 from typing import Any, ClassVar
 from zoneinfo import ZoneInfo
 
-from pydantic import Field
-
 from shared import entry_fields
 from shared.adapter_contract.contract import (
     AdapterDescriptor,
@@ -48,12 +46,10 @@ _DEMO = "when"
 class JSONArgs(FileArgs):
     """How the records of a JSON file are found and read."""
 
-    format: Shape = Field(
-        "auto", description="Whether a file is `lines` or one `document`."
-    )
-    items: str = Field(
-        "entries", description="Key of the list of records, where a file is an object."
-    )
+    format: Shape = "auto"
+    """Whether a file is `lines` or one `document`."""
+    items: str = "entries"
+    """Key of the list of records, where a file is an object."""
 
     def own_id(self) -> Selector:
         """Return the key that holds the id."""

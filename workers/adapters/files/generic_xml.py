@@ -3,8 +3,6 @@
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from pydantic import Field
-
 from shared.adapter_contract.contract import (
     AdapterDescriptor,
     RawItem,
@@ -47,9 +45,8 @@ _FILES = "Attachments"
 class XMLArgs(FileArgs):
     """How the records of an XML file are found and read."""
 
-    item: str | None = Field(
-        None, description="Name of a record's element; none: all below the root."
-    )
+    item: str | None = None
+    """Name of a record's element; none: all below the root."""
 
     def own_id(self) -> Selector:
         """Return the element that holds the id, in formats that have one."""

@@ -4,8 +4,6 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, ClassVar
 
-from pydantic import Field
-
 from shared.adapter_contract.contract import (
     AdapterCapabilities,
     AdapterDescriptor,
@@ -34,9 +32,8 @@ CAPABILITIES = AdapterCapabilities(
 class FileArgs(MapArgs):
     """How records are read, and whether their files hold everything."""
 
-    complete_snapshot: bool = Field(
-        default=False, description="The files hold everything: what is absent is gone."
-    )
+    complete_snapshot: bool = False
+    """The files hold everything: what is absent is gone."""
 
 
 def describe(name: str, title: str, args: type[FileArgs]) -> AdapterDescriptor:

@@ -7,8 +7,6 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, ClassVar, Self
 from urllib.parse import quote
 
-from pydantic import Field
-
 from shared.adapter_contract.contract import (
     AdapterArgs,
     AdapterCapabilities,
@@ -58,11 +56,9 @@ _WITH_COMMENTS = 10
 class JLabArgs(AdapterArgs):
     """What may be said of a JLab logbook beyond its address."""
 
-    comments: bool = Field(
-        default=True,
-        description="Read comments, at one more request for each entry that has some,"
-        " or for each entry of a server whose lists do not count them.",
-    )
+    comments: bool = True
+    """Read comments, at one more request for each entry that has some, or for each
+    entry of a server whose lists do not count them."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -72,30 +72,21 @@ FieldSelectors = Annotated[dict[str, Selector], AfterValidator(_known_fields)]
 class MapArgs(AdapterArgs):
     """The settings that every reader of mapped records shares."""
 
-    map: FieldSelectors = Field(
-        {},
-        description="Where each field of an entry stands: a column, a key or a JSON"
-        " pointer; several are joined by a space, times only when all are there.",
-    )
-    defaults: Annotated[dict[str, Selector], AfterValidator(_known_names)] = Field(
-        {}, description="Values of fields for which a record has none."
-    )
-    ignore: tuple[str, ...] = Field(
-        (), description="Columns or keys that are left out of the metadata."
-    )
-    unit: Literal["s", "ms"] | None = Field(
-        None, description="Unit of numeric times; none: seconds below 1e11, else ms."
-    )
-    time_format: Selector | None = Field(
-        None, description="How times are written, in the codes of strptime."
-    )
-    day_first: bool = Field(
-        default=False, description="Whether 03/04/2001 is the third of April."
-    )
-    separator: str = Field(
-        ",",
-        description="What stands between several tags, logbooks or files in one text.",
-    )
+    map: FieldSelectors = Field({})
+    """Where each field of an entry stands: a column, a key or a JSON pointer; several
+    are joined by a space, times only when all are there."""
+    defaults: Annotated[dict[str, Selector], AfterValidator(_known_names)] = Field({})
+    """Values of fields for which a record has none."""
+    ignore: tuple[str, ...] = ()
+    """Columns or keys that are left out of the metadata."""
+    unit: Literal["s", "ms"] | None = None
+    """Unit of numeric times; none: seconds below 1e11, else ms."""
+    time_format: Selector | None = None
+    """How times are written, in the codes of strptime."""
+    day_first: bool = False
+    """Whether 03/04/2001 is the third of April."""
+    separator: str = ","
+    """What stands between several tags, logbooks or files in one text."""
     text_format: TextFormat = Field("plain", description="How texts are marked up.")
 
     def names_by(self) -> tuple[str, ...]:

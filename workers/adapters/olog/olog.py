@@ -6,8 +6,6 @@ from datetime import datetime
 from http import HTTPStatus
 from typing import Any, ClassVar
 
-from pydantic import Field
-
 from shared.adapter_contract.contract import (
     AdapterArgs,
     AdapterCapabilities,
@@ -38,17 +36,13 @@ _LAST_MS = 7_258_118_400_000
 class OlogArgs(AdapterArgs):
     """What may be said of an Olog beyond its address."""
 
-    logbooks: tuple[str, ...] = Field(
-        (), description="Only entries of these logbooks; none: of all."
-    )
-    client: str | None = Field(
-        None, description="How we call ourselves in the server's own log."
-    )
-    ask_first_owner: bool = Field(
-        default=True,
-        description="Ask once who wrote an entry that has been edited, for the edit"
-        " overwrites its owner.",
-    )
+    logbooks: tuple[str, ...] = ()
+    """Only entries of these logbooks; none: of all."""
+    client: str | None = None
+    """How we call ourselves in the server's own log."""
+    ask_first_owner: bool = True
+    """Ask once who wrote an entry that has been edited, for the edit overwrites its
+    owner."""
 
 
 @dataclass(slots=True)

@@ -24,16 +24,17 @@ PointerText = Annotated[str, AfterValidator(_pointer)]
 class RestParams(BaseModel):
     """The source's own names of the parameters that we send."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", use_attribute_docstrings=True
+    )
 
     since: str | None = Field(None, description="Name of the lower bound of times.")
     until: str | None = Field(None, description="Name of the upper bound of times.")
     limit: str | None = Field(None, description="Name of the size of a page.")
     offset: str | None = Field(None, description="Name of the number of rows to skip.")
     page: str | None = Field(None, description="Name of the number of a page.")
-    cursor: str | None = Field(
-        None, description="Name of the token of the next page, or of the last id."
-    )
+    cursor: str | None = None
+    """Name of the token of the next page, or of the last id."""
     fixed: dict[str, str] = Field({}, description="Parameters sent as they are.")
 
 
@@ -41,51 +42,36 @@ class RestArgs(MapArgs):
     """The settings of a REST source."""
 
     list_path: str = Field("", description="Path of the list, below `base_url`.")
-    item_path: str | None = Field(
-        None, description="Path of one entry, with {id} where its id stands."
-    )
-    method: Literal["GET", "POST"] = Field(
-        "GET", description="How the list is asked for; by POST parameters are JSON."
-    )
-    params: RestParams = Field(
-        RestParams(), description="What the source calls its parameters."
-    )
+    item_path: str | None = None
+    """Path of one entry, with {id} where its id stands."""
+    method: Literal["GET", "POST"] = "GET"
+    """How the list is asked for; by POST parameters are JSON."""
+    params: RestParams = Field(RestParams())
+    """What the source calls its parameters."""
     first_page: Literal[0, 1] = Field(1, description="Number of the first page.")
     paging: Paging = Field("none", description="How the next page is asked for.")
-    next_pointer: PointerText | None = Field(
-        None, description="Where the token or the address of the next page stands."
-    )
-    items_pointer: PointerText = Field(
-        "", description="Where the list stands; empty: the answer is the list."
-    )
-    item_pointer: PointerText = Field(
-        "", description="Where the entry stands in the answer of `item_path`."
-    )
-    total_pointer: PointerText | None = Field(
-        None, description="Where the source says how many there are."
-    )
-    since_bound: Literal["inclusive", "exclusive"] = Field(
-        "inclusive", description="Whether the lower bound itself is answered."
-    )
-    sent_time_format: str = Field(
-        "iso",
-        description="How bounds are sent: iso, s or ms since 1970, or codes of"
-        " strftime, which are wall times of the source's zone.",
-    )
+    next_pointer: PointerText | None = None
+    """Where the token or the address of the next page stands."""
+    items_pointer: PointerText = ""
+    """Where the list stands; empty: the answer is the list."""
+    item_pointer: PointerText = ""
+    """Where the entry stands in the answer of `item_path`."""
+    total_pointer: PointerText | None = None
+    """Where the source says how many there are."""
+    since_bound: Literal["inclusive", "exclusive"] = "inclusive"
+    """Whether the lower bound itself is answered."""
+    sent_time_format: str = "iso"
+    """How bounds are sent: iso, s or ms since 1970, or codes of strftime, which are
+    wall times of the source's zone."""
     order: Order = Field("none", description="In which order the list comes.")
-    modified_field: PointerText | None = Field(
-        None, description="Where the time of the last change stands; bounds mean it."
-    )
-    deleted_field: PointerText | None = Field(
-        None, description="Where a mark of deletion stands."
-    )
-    detail: bool = Field(
-        default=False, description="Ask for every entry by `item_path`, too."
-    )
-    complete_snapshot: bool = Field(
-        default=False,
-        description="A list without pages holds everything: what is absent is gone.",
-    )
+    modified_field: PointerText | None = None
+    """Where the time of the last change stands; bounds mean it."""
+    deleted_field: PointerText | None = None
+    """Where a mark of deletion stands."""
+    detail: bool = False
+    """Ask for every entry by `item_path`, too."""
+    complete_snapshot: bool = False
+    """A list without pages holds everything: what is absent is gone."""
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:

@@ -11,27 +11,21 @@ from workers.adapters.sql.statement import Statement
 class SQLArgs(MapArgs):
     """The settings of a SQL source."""
 
-    dsn: str = Field(
-        description="Name of the secret that holds the address of the database, such"
-        " as postgresql://reader:...@host/db, mysql://, oracle:// or sqlite:///path."
-    )
-    query: str = Field(
-        description="Rows from :since on (and before :until), oldest first."
-    )
+    dsn: str = Field()
+    """Name of the secret that holds the address of the database, such as
+    postgresql://reader:...@host/db, mysql://, oracle:// or sqlite:///path."""
+    query: str = Field()
+    """Rows from :since on (and before :until), oldest first."""
     since_column: str = Field(description="The column that :since is compared with.")
-    since_bound: Literal["inclusive", "exclusive"] = Field(
-        "inclusive", description="Whether the query answers :since itself."
-    )
-    since_is: Literal["modified", "created"] = Field(
-        "created", description="Whether an edit moves the column."
-    )
-    ids_query: str | None = Field(
-        None, description="Every id there is, and the stamp of each if it has one."
-    )
+    since_bound: Literal["inclusive", "exclusive"] = "inclusive"
+    """Whether the query answers :since itself."""
+    since_is: Literal["modified", "created"] = "created"
+    """Whether an edit moves the column."""
+    ids_query: str | None = None
+    """Every id there is, and the stamp of each if it has one."""
     row_query: str | None = Field(None, description="The row of one :id.")
-    rows_per_fetch: int = Field(
-        500, ge=1, le=10_000, description="Rows that travel at once."
-    )
+    rows_per_fetch: int = Field(500, ge=1, le=10_000)
+    """Rows that travel at once."""
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
