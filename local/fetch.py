@@ -131,14 +131,12 @@ def _given(artifact: Artifact, zip_path: Path | None) -> Path | None:
         beside = zip_path.with_name(artifact.filename)
         return beside if is_genuine(beside, artifact) else None
     if not zip_path.is_file():
-        message = f"There is no file {zip_path} (from OPENSEARCH_ZIP)."
-        raise ServerError(message)
+        raise ServerError(f"There is no file {zip_path} (from OPENSEARCH_ZIP).")
     if not is_genuine(zip_path, artifact):
-        message = (
+        raise ServerError(
             f"{zip_path} is not the file {artifact.filename} of the Maven artifact "
             f"{artifact.group}:{artifact.name}:{artifact.version}: its sha512 differs."
         )
-        raise ServerError(message)
     return zip_path
 
 
@@ -161,11 +159,10 @@ def _make_cache(cache: Path) -> None:
     try:
         service_user.make_open(cache)
     except OSError as error:
-        message = (
+        raise ServerError(
             f"The folder for downloads, {cache}, cannot be made: {error}. Set "
             "LOGCHORD_CACHE to a folder that may be written."
-        )
-        raise ServerError(message) from error
+        ) from error
 
 
 def _clear_leftovers(cache: Path) -> None:

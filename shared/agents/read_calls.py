@@ -133,8 +133,7 @@ def _read(text: str) -> Any:
 
 def _checked(value: Any) -> Any:
     if _is_deep(value, MOST_DEPTH):
-        message = "nested too deep"
-        raise ValueError(message)
+        raise ValueError("nested too deep")
     # Python reads numbers that no JSON has.
     json.dumps(value, allow_nan=False)
     return change_texts(value, lambda one: mend(one)[0], keys=True)

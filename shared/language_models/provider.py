@@ -104,8 +104,7 @@ class Provider:
             raise
         except IngestionError as exc:
             if exc.reason == "too_large":
-                message = exc.message
-                raise SourceUnreachableError(message, reason="too_large") from exc
+                raise SourceUnreachableError(exc.message, reason="too_large") from exc
             key = f"api.providers.{self._name}.base_url"
             message = f"`{key}` cannot be used: {exc.message}"
             raise ConfigurationError(message, config_key=key) from exc

@@ -238,14 +238,12 @@ def from_file(path: Path, model: type[Section]) -> Layer:
         text = path.read_text(encoding="utf-8")
     except (UnicodeDecodeError, OSError) as exc:
         reason = getattr(exc, "strerror", None) or "it is not UTF-8"
-        message = f"{path} cannot be read: {reason}."
-        raise ConfigurationError(message) from exc
+        raise ConfigurationError(f"{path} cannot be read: {reason}.") from exc
     values = _yaml(text, str(path))
     if values is None:
         return layer
     if not isinstance(values, dict):
-        message = f"{path} must hold names and values."
-        raise ConfigurationError(message)
+        raise ConfigurationError(f"{path} must hold names and values.")
     if isinstance(values.get("sources"), list):
         values["sources"] = _by_name(values["sources"], layer.where)
     layer.put_all(values)
@@ -292,8 +290,7 @@ def _yaml(text: str, where: str) -> Any:
         message = f"{where} cannot be read: {exc.problem}{line}."
         raise ConfigurationError(message) from exc
     except yaml.YAMLError as exc:
-        message = f"{where} cannot be read: it is not YAML."
-        raise ConfigurationError(message) from exc
+        raise ConfigurationError(f"{where} cannot be read: it is not YAML.") from exc
 
 
 def from_stack(home: Path, model: type[Section]) -> Layer:

@@ -118,8 +118,7 @@ class RAGSettings(ModelPipelineSettings):
     @model_validator(mode="after")
     def _can_count(self) -> Self:
         if self.max_context_tokens is not None and self.tokenizer is None:
-            message = "max_context_tokens needs a tokenizer"
-            raise ValueError(message)
+            raise ValueError("max_context_tokens needs a tokenizer")
         return self
 
 

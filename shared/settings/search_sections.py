@@ -40,8 +40,7 @@ class SearchSettings(Section):
     def _descending(self) -> Self:
         steps = (self.confidence_low, self.confidence_medium, self.confidence_high)
         if list(steps) != sorted(steps):
-            message = "confidence_low, _medium and _high must not descend"
-            raise ValueError(message)
+            raise ValueError("confidence_low, _medium and _high must not descend")
         return self
 
 
@@ -73,8 +72,7 @@ class FusionSettings(Section):
     @classmethod
     def _within(cls, value: dict[str, float]) -> dict[str, float]:
         if not all(0 <= weight <= MAX_WEIGHT for weight in value.values()):
-            message = f"a weight is 0 to {MAX_WEIGHT}"
-            raise ValueError(message)
+            raise ValueError(f"a weight is 0 to {MAX_WEIGHT}")
         return value
 
 

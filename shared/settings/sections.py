@@ -93,8 +93,7 @@ def known_zone(value: str) -> str:
     try:
         zoneinfo.ZoneInfo(value)
     except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError) as exc:
-        message = f"{value!r} is no time zone such as Europe/Zurich"
-        raise ValueError(message) from exc
+        raise ValueError(f"{value!r} is no time zone such as Europe/Zurich") from exc
     return value
 
 
@@ -290,8 +289,7 @@ class WorkSettings(Section):
             message = "lease_renew_seconds must be at most half of lease_seconds"
             raise ValueError(message)
         if self.task_soft_seconds > self.task_hard_seconds:
-            message = "task_soft_seconds must not exceed task_hard_seconds"
-            raise ValueError(message)
+            raise ValueError("task_soft_seconds must not exceed task_hard_seconds")
         return self
 
 
@@ -310,12 +308,10 @@ def _can_be_set(given: dict[str, StageSettings]) -> dict[str, StageSettings]:
     """Refuse a stage that nobody installed, and to switch off what must run."""
     installed = entry_points(group="logchord.enhancers").names
     if unknown := sorted(given.keys() - installed):
-        message = f"no stage {unknown[0]} is installed"
-        raise ValueError(message)
+        raise ValueError(f"no stage {unknown[0]} is installed")
     off = {name for name, one in given.items() if not one.enabled}
     if lasting := sorted(off & LASTING_STAGES):
-        message = f"the stage {lasting[0]} cannot be switched off"
-        raise ValueError(message)
+        raise ValueError(f"the stage {lasting[0]} cannot be switched off")
     return given
 
 

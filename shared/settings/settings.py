@@ -257,35 +257,30 @@ class Settings(sections.Section):
         schemes = _SCHEMES[str(info.field_name)]
         if value and not value.get_secret_value().startswith(schemes):
             # Never the value itself, which may hold a password.
-            message = f"an address begins with {' or '.join(schemes)}"
-            raise ValueError(message)
+            raise ValueError(f"an address begins with {' or '.join(schemes)}")
         return value
 
     @field_validator("smtp_url")
     @classmethod
     def _mail_server(cls, value: SecretStr | None) -> SecretStr | None:
         if value is not None and not _is_mail_server(value.get_secret_value()):
-            message = (
+            raise ValueError(
                 "it begins with smtp:// or smtps:// and ends in ?from= and an address"
             )
-            raise ValueError(message)
         return value
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
         if self.anonymous_loopback and not _is_loopback(self.host):
-            message = (
+            raise ValueError(
                 f"anonymous_loopback answers without a key, so host {self.host} must"
                 " be a loopback address"
             )
-            raise ValueError(message)
         self.pipelines.check()
         if self.max_query_chars > self.max_query_chars_hard:
-            message = "max_query_chars must not exceed max_query_chars_hard"
-            raise ValueError(message)
+            raise ValueError("max_query_chars must not exceed max_query_chars_hard")
         if self.default_limit > self.max_limit:
-            message = "default_limit must not exceed max_limit"
-            raise ValueError(message)
+            raise ValueError("default_limit must not exceed max_limit")
         return self
 
     def require_database_url(self) -> str:

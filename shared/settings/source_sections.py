@@ -144,8 +144,7 @@ class SourceSettings(Section):
             message = "an address begins with http:// or https:// and names a host"
             raise ValueError(message)
         if parts.username or parts.password:
-            message = "a login belongs into `auth`, by the name of its secret"
-            raise ValueError(message)
+            raise ValueError("a login belongs into `auth`, by the name of its secret")
         return value.rstrip("/")
 
     @field_validator("machine_when")
@@ -155,8 +154,7 @@ class SourceSettings(Section):
             try:
                 re.compile(pattern)
             except re.error as exc:
-                message = f"{pattern!r} is no pattern: {exc}"
-                raise ValueError(message) from exc
+                raise ValueError(f"{pattern!r} is no pattern: {exc}") from exc
         return value
 
     @model_validator(mode="after")

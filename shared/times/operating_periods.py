@@ -20,6 +20,5 @@ class Period(BaseModel):
     @model_validator(mode="after")
     def _in_order(self) -> Self:
         if self.ends < self.begins:
-            message = f"{self.name!r} ends before it begins"
-            raise ValueError(message)
+            raise ValueError(f"{self.name!r} ends before it begins")
         return self

@@ -67,8 +67,7 @@ def plan(shifts: Sequence[Shift], zone: str) -> ShiftPlan:
     """Return the plan, its shifts in the order of the day; two cannot begin at once."""
     ordered = tuple(sorted(shifts, key=lambda shift: shift.clock))
     if len({shift.clock for shift in ordered}) < len(ordered):
-        message = "two shifts begin at the same time"
-        raise ValueError(message)
+        raise ValueError("two shifts begin at the same time")
     return ShiftPlan(ordered, zone)
 
 

@@ -71,8 +71,7 @@ def kind_of(queues: tuple[str, ...]) -> WorkerKind:
             return replace(kind, queues=queues)
     offers = "; ".join(",".join(kind.queues) for kind in KINDS)
     asked = ",".join(queues) or "nothing"
-    message = f"No worker serves {asked}; one worker serves one of: {offers}."
-    raise ValueError(message)
+    raise ValueError(f"No worker serves {asked}; one worker serves one of: {offers}.")
 
 
 def current() -> WorkerKind:

@@ -253,8 +253,7 @@ def _found(
     if tried.winner is not None:
         return tried.winner
     if not tried.candidates:
-        message = _nothing(address, given, tried)
-        raise CommandError(message, exit_code=output.NOT_FOUND)
+        raise CommandError(_nothing(address, given, tried), exit_code=output.NOT_FOUND)
     for one in tried.candidates:
         out.say(plain(f"  {one.adapter:<14} {one.title}: {one.found.why}"))
     chosen = _ask(asks, "It could be any of these. Which is it", "--adapter")

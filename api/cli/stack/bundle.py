@@ -25,8 +25,7 @@ def bundle(*, file: Path) -> None:
     out = output.current()
     target = file.absolute()
     if target.exists():
-        message = f"{file} is there already."
-        raise UsageError(message)
+        raise UsageError(f"{file} is there already.")
     settings = Settings.load(os.environ, with_stack=False)
     # Hundreds of MB are not left behind by whoever is told to end.
     signal.signal(signal.SIGTERM, signal.default_int_handler)

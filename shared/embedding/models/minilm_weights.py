@@ -41,10 +41,9 @@ def installed() -> WeightFiles:
     try:
         distribution = metadata.distribution(DISTRIBUTION)
     except metadata.PackageNotFoundError as missing:
-        message = (
+        raise ConfigurationError(
             "The weights of the embedding model are not installed. Run `make setup`."
-        )
-        raise ConfigurationError(message) from missing
+        ) from missing
     folder = Path(str(distribution.locate_file(FOLDER)))
     return WeightFiles(folder / "model.safetensors", folder / "tokenizer.json")
 
@@ -73,15 +72,13 @@ def sha256(path: Path) -> str:
 def require_sha256(path: Path, wanted: str) -> None:
     """Raise unless the file exists and has the wanted SHA-256."""
     if not path.is_file():
-        message = f"The model file {path} is missing. Run `make setup`."
-        raise ConfigurationError(message)
+        raise ConfigurationError(f"The model file {path} is missing. Run `make setup`.")
     found = sha256(path)
     if found != wanted:
-        message = (
+        raise ConfigurationError(
             f"The model file {path} is not the one that Logchord knows: its sha256 is "
             f"{found[:12]}, not {wanted[:12]}. Run `make setup` to install it again."
         )
-        raise ConfigurationError(message)
 
 
 def _pair(value: object) -> tuple[int, int]:

@@ -190,8 +190,7 @@ def _in_time(texts: Sequence[str], ends: float) -> Iterator[str]:
     """Yield texts until a moment of the monotonic clock, then raise."""
     for text in texts:
         if time.monotonic() >= ends:
-            message = "The reranking model was late."
-            raise LogchordError(message, code="branch_timeout")
+            raise LogchordError("The reranking model was late.", code="branch_timeout")
         yield text
 
 

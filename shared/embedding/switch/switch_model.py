@@ -62,8 +62,7 @@ def drop(
     vector_tables.lock_registry(conn)
     found = vector_tables.find_model(conn, model)
     if found is None:
-        message = f"No table holds vectors of the model {model!r}."
-        raise NotFoundError(message)
+        raise NotFoundError(f"No table holds vectors of the model {model!r}.")
     live = vector_tables.find_live_model(conn)
     if live is not None and live.model == model:
         message = f"Searches read the model {model}: activate another one first."

@@ -48,8 +48,7 @@ def check(names: Sequence[str]) -> None:
         known = filters.ALIASES.get(name, name)
         if known in BUILT:
             if known in {filters.ALIASES.get(one, one) for one in names[:place]}:
-                message = "It is named twice."
-                raise InvalidRequestError.field(path, "duplicate", message)
+                raise InvalidRequestError.field(path, "duplicate", "It is named twice.")
         elif known in filters.BUILT:
             message = f"{name} bounds a search; it is no value to count."
             raise InvalidRequestError.field(path, "not_a_facet", message)

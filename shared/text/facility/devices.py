@@ -167,8 +167,7 @@ def parse_devices(table: str) -> Register:
         one = _thing(row)
         identity = (one.kind, make_key(one.kind, one.name))
         if identity in known:
-            message = f"{one.name!r} is there twice"
-            raise ValueError(message)
+            raise ValueError(f"{one.name!r} is there twice")
         known.add(identity)
         return one
 
@@ -178,11 +177,9 @@ def parse_devices(table: str) -> Register:
 def _thing(row: dict[str, str]) -> Thing:
     kind = row["kind"].lower() or DEVICE
     if kind not in KINDS:
-        message = f"a kind is {' or '.join(KINDS)}, not {kind!r}"
-        raise ValueError(message)
+        raise ValueError(f"a kind is {' or '.join(KINDS)}, not {kind!r}")
     aliases = facility_lists.listed(row["aliases"])
     for written in (row["name"], *aliases):
         if len(written) > MAX_NAME_CHARS or len(list(scan_words(written))) > MAX_WORDS:
-            message = f"a name has at most {MAX_WORDS} words: {written[:40]!r}"
-            raise ValueError(message)
+            raise ValueError(f"a name has at most {MAX_WORDS} words: {written[:40]!r}")
     return Thing(kind, row["name"], row["system"] or None, aliases)

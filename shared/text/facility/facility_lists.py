@@ -35,8 +35,7 @@ def rows(
             if row["name"]:
                 found.append(read({**dict.fromkeys(columns, ""), **row}))
     except (ValueError, csv.Error) as exc:
-        message = f"line {lines.line_num}: {exc}"
-        raise ValueError(message) from exc
+        raise ValueError(f"line {lines.line_num}: {exc}") from exc
     return found
 
 

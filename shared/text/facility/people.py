@@ -72,8 +72,7 @@ def parse_people(table: str) -> People:
         for written in (one.name, *one.aliases):
             owner = owners.setdefault(_form(written), one.name)
             if owner != one.name:
-                message = f"{written!r} is a form of {owner!r} already"
-                raise ValueError(message)
+                raise ValueError(f"{written!r} is a form of {owner!r} already")
         return one
 
     return People(facility_lists.rows(table, COLUMNS, person))

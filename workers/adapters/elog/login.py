@@ -90,8 +90,7 @@ class Login:
         with self._io.http.stream(url, headers=self._headers(page)) as pieces:
             first = next(pieces, b"")
             if _NO_FILE.search(first[:_LOOKED_AT_FILE]):
-                message = "The ELOG has this file no more."
-                raise IngestionError(message, reason="gone")
+                raise IngestionError("The ELOG has this file no more.", reason="gone")
             yield first
             yield from pieces
 

@@ -331,8 +331,7 @@ def _legal_reference(found: re.Match[str]) -> str:
 
 def _tree(text: str) -> Element:
     if _marks(text) > _MAX_MARKS:
-        message = "An item has too many elements."
-        raise MalformedEntryError(message, reason="too_deep")
+        raise MalformedEntryError("An item has too many elements.", reason="too_deep")
     try:
         tree: Element = ElementTree.fromstring(text, forbid_dtd=True)
     except defusedxml.DefusedXmlException as exc:

@@ -111,8 +111,7 @@ class Keeping(KitReading):
         for _ in range(MAX_PARTS):
             if not self.go_on(kind, seconds=bounded_run.RUN_SECONDS):
                 return
-        message = f"the {kind} run of {self.name} has no end"
-        raise AssertionError(message)
+        raise AssertionError(f"the {kind} run of {self.name} has no end")
 
     def run_bounded(
         self, *kinds: str, seconds: float = _BOUNDED_SECONDS

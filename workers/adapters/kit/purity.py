@@ -20,8 +20,7 @@ class ImpureError(AssertionError):
 
 
 def _refuse(*_: Any, **__: Any) -> NoReturn:
-    message = "`parse` opens no socket, asks no clock and rolls no dice"
-    raise ImpureError(message)
+    raise ImpureError("`parse` opens no socket, asks no clock and rolls no dice")
 
 
 class _Stopped(datetime):

@@ -61,8 +61,7 @@ def _known_fields(fields: dict[str, Selector]) -> dict[str, Selector]:
 def _known_names(given: dict[str, Selector]) -> dict[str, Selector]:
     for field in given:
         if canonical(field) in {*WHOLE, "attachments", "metadata"}:
-            message = f"{field!r} cannot be the same in every entry"
-            raise ValueError(message)
+            raise ValueError(f"{field!r} cannot be the same in every entry")
     return given
 
 

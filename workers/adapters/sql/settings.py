@@ -30,13 +30,10 @@ class SQLArgs(MapArgs):
     @model_validator(mode="after")
     def _consistent(self) -> Self:
         if "since" not in Statement(self.query).parameters:
-            message = "query needs :since"
-            raise ValueError(message)
+            raise ValueError("query needs :since")
         if self.ids_query is not None and Statement(self.ids_query).parameters:
-            message = "ids_query lists everything; it has no parameters"
-            raise ValueError(message)
+            raise ValueError("ids_query lists everything; it has no parameters")
         row_query = Statement(self.row_query) if self.row_query is not None else None
         if row_query is not None and row_query.parameters != {"id"}:
-            message = "row_query needs :id and no other parameter"
-            raise ValueError(message)
+            raise ValueError("row_query needs :id and no other parameter")
         return self

@@ -42,8 +42,7 @@ class Statement:
     def _check(self, text: str) -> None:
         if unknown := sorted(self.parameters - PARAMETERS):
             known = ", ".join(f":{name}" for name in sorted(PARAMETERS))
-            message = f":{unknown[0]} is no parameter; there are {known}"
-            raise ValueError(message)
+            raise ValueError(f":{unknown[0]} is no parameter; there are {known}")
         code = "".join(
             piece.text
             if piece.kind == "code"
@@ -54,13 +53,11 @@ class Statement:
         ).strip()
         first = _FIRST_WORD.match(code.lstrip("( \n\t"))
         if first is None or first[1].upper() not in {"SELECT", "WITH"}:
-            message = (
+            raise ValueError(
                 f"a statement begins with SELECT or WITH, and not as {text[:40]!r}"
             )
-            raise ValueError(message)
         if ";" in code.rstrip("; \n\t"):
-            message = "there may be one statement only; take out the semicolon"
-            raise ValueError(message)
+            raise ValueError("there may be one statement only; take out the semicolon")
 
 
 def _pieces(text: str) -> Iterator[StatementPiece]:

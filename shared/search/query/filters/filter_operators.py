@@ -149,8 +149,7 @@ def entries_of(
 def refuse_empty_ids(path: str, listed: tuple[str, ...]) -> tuple[str, ...]:
     """Return ids as they are, or refuse an empty one: no entry has it."""
     if not all(one.strip() for one in listed):
-        message = "An id is not empty."
-        raise InvalidRequestError.field(path, "length", message)
+        raise InvalidRequestError.field(path, "length", "An id is not empty.")
     return listed
 
 
@@ -186,8 +185,7 @@ def attached(path: str, value: object) -> WantedFact:
     # In a terminal everything is a text.
     said = _SAID_SO.get(value, value) if isinstance(value, str) else value
     if not isinstance(said, bool):
-        message = "It takes true or false."
-        raise InvalidRequestError.field(path, "filter_value", message)
+        raise InvalidRequestError.field(path, "filter_value", "It takes true or false.")
     listed = (facts.ATTACHMENT,)
     return WantedFact(facts.HAS, listed) if said else WantedFact(facts.HAS, (), listed)
 

@@ -170,5 +170,4 @@ def from_values(values: Mapping[str, Any]) -> Node:
         case {"or": parts}:
             return Or(tuple(map(from_values, parts)))
         case _:
-            message = f"no part of a question: {sorted(values)}"
-            raise ValueError(message)
+            raise ValueError(f"no part of a question: {sorted(values)}")

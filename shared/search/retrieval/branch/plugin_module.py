@@ -68,8 +68,7 @@ def execute(
         found = asked.result(timeout=0)
     except TimeoutError as exc:
         asked.cancel()
-        message = "The branch was late."
-        raise LogchordError(message, code="branch_timeout") from exc
+        raise LogchordError("The branch was late.", code="branch_timeout") from exc
     best = _best(descriptor, found)
     question = branch_query.build_branch_query(ask, context, descriptor.name)
     with connection(context.pool) as conn:

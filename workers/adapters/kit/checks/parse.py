@@ -30,8 +30,7 @@ class Nothing:
     """A world that nobody may look at: any use of it fails the test."""
 
     def __getattr__(self, name: str) -> Any:
-        message = f"a constructor does no I/O, and asked for {name}"
-        raise AssertionError(message)
+        raise AssertionError(f"a constructor does no I/O, and asked for {name}")
 
 
 def descriptor(reading: KitReading) -> None:

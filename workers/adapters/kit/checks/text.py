@@ -151,8 +151,7 @@ def _read_bytes(reading_: KitReading, data: bytes) -> EntryDraft | None:
         try:
             return other.read(other.item(external_id))
         except MalformedEntryError as exc:
-            message = f"{data!r} costs no entry: {exc}"
-            raise AssertionError(message) from exc
+            raise AssertionError(f"{data!r} costs no entry: {exc}") from exc
 
 
 def _check_storable(draft: EntryDraft) -> None:
