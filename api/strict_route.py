@@ -151,8 +151,7 @@ class StrictRouter(APIRouter):
     ) -> None:
         """Serve a handler at an address."""
         # One that is described too late, or not, would be served to anybody.
-        told = vars(endpoint)[_DESCRIBED]
-        super().add_api_route(path, endpoint, **{**given, **told})
+        super().add_api_route(path, endpoint, **{**given, **vars(endpoint)[_DESCRIBED]})
 
 
 def strict_router(
@@ -198,8 +197,7 @@ def _check_once(request: Request, names: set[str]) -> None:
 
 def check_media_type(request: Request, *accepted: str) -> None:
     """Raise 415 unless the body has one of these media types."""
-    given = request.headers.get("content-type", "")
-    kind, _, options = given.partition(";")
+    kind, _, options = request.headers.get("content-type", "").partition(";")
     charset = options.strip().lower().removeprefix("charset=").strip('"')
     if kind.strip().lower() in accepted and charset in {"", "utf-8", "utf8"}:
         return

@@ -78,8 +78,7 @@ class UnreachableError(LogchordError):
 def read_error(status: int, body: bytes, retry_after: str | None) -> LogchordError:
     """Return the exception of an answer, also of one that Logchord did not write."""
     try:
-        told = json.loads(body)["error"]
-        rebuilt = rebuild_error(told, status)
+        rebuilt = rebuild_error(json.loads(body)["error"], status)
     except (ValueError, KeyError, TypeError):
         message = f"The answer is {status}, but not as Logchord writes it."
         rebuilt = UnreachableError(message, retriable=status in _FOR_A_WHILE)

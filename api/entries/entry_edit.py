@@ -68,8 +68,7 @@ def merge(
             entry, entry_links.list_named_links(conn, entry.tenant, entry.entry_id)
         )
         after = patched(before, patch)
-        body = validated(after)
-        fields = _addressed(body, entry.source, entry.external_id)
+        fields = _addressed(validated(after), entry.source, entry.external_id)
         # A number may come back from the database written in another way.
         return {} if _canonical(before) == _canonical(after) else fields
 

@@ -197,8 +197,7 @@ class Telemetry:
                     conn, asked.tenant, unsupported, self._devices(asked.query)
                 )
             if before is not None and is_reformulated:
-                said = self._said_instead(before, asked.query, details["status"])
-                for word in said:
+                for word in self._said_instead(before, asked.query, details["status"]):
                     unwritten_words.note_other_words(
                         conn, asked.tenant, before.unwritten, word
                     )

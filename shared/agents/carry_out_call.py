@@ -186,8 +186,7 @@ def _values(
 
 
 def _time(text: str, clock: Clock) -> dict[str, Any]:
-    words = plain_words.make_plain(text.split())
-    found = time_phrases.parse_time_phrase(words, clock)
+    found = time_phrases.parse_time_phrase(plain_words.make_plain(text.split()), clock)
     if found is None:
         message = "These words are not read as a time."
         raise InvalidRequestError.field("text", "time", message)

@@ -90,8 +90,7 @@ def read_outcomes(kept: Mapping[str, Any]) -> list[Outcome]:
 def hits_of(plan: Plan, kept: Mapping[str, Any]) -> tuple[Ranked, ...]:
     """Return the hits of a call, best first; pure, and so the same each time."""
     heard = read_outcomes(kept)
-    found = [one for one in heard if one.hits]
-    if not found:
+    if not [one for one in heard if one.hits]:
         return ()
     names = tuple(dict.fromkeys(one.name for one in heard))
     return order_hits(heard, Facts(), plan_of_names(plan, names[:1], kept)).items

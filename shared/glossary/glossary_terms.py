@@ -116,8 +116,7 @@ def decide(
 
     Without any named: what is proposed, and a rejection takes back what is approved.
     """
-    key = key_of(term)
-    values = {**scope.params, "term_key": key, "state": state}
+    values = {**scope.params, "term_key": key_of(term), "state": state}
     held = {one.form_key: one for one in fetch_all(conn, _Held, _OF_TERM, values)}
     if not held:
         raise NotFoundError

@@ -1,7 +1,4 @@
-"""Nudges: messages that say where due work lies in Postgres.
-
-Losing one costs time.
-"""
+"""Nudges: messages that say where due work lies in Postgres. Losing one costs time."""
 
 import queue
 import threading

@@ -118,8 +118,7 @@ def _sized(pool: Pool, claims: Iterable[Claim]) -> Iterator[Sized]:
         if len(ids) > _FEW:
             with connection(pool) as conn:
                 named = {"ids": format_array(ids), "tenant": tenant}
-                found = conn.execute(_SIZES, named)
-                sizes = dict(found.fetchall())
+                sizes = dict(conn.execute(_SIZES, named).fetchall())
         yield from (Sized(one, tenant, sizes.get(one, 0)) for one in ids)
 
 

@@ -419,6 +419,5 @@ def lock_rows_out_of_strikes(conn: Connection, *, limit: int) -> list[Claim]:
     # Ordered by the database, they would be looked for in the order of the key. Only a
     # plan that knows the number of strikes can use their index.
     conn.execute(BY_INDEX)
-    values = {"limit": limit, "max_strikes": MAX_STRIKES}
-    found = fetch_all(conn, Claim, _SPENT, values)
+    found = fetch_all(conn, Claim, _SPENT, {"limit": limit, "max_strikes": MAX_STRIKES})
     return sorted(found, key=lambda row: (row.entry_id, row.stage))

@@ -96,8 +96,7 @@ def word_answer(
     ends_at: float,
 ) -> Answer:
     """Tell the answer without a model, and return the one that a model has worded."""
-    told = answer_events.of_answer(plan, prepared.answer)
-    audience.tell("deterministic", told)
+    audience.tell("deterministic", answer_events.of_answer(plan, prepared.answer))
     ctx.checkpoint("before_model", audience.job_id)
     listener = Listener(audience.hand_on, audience.has_left)
     circuits = ctx.search_context.circuits

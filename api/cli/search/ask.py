@@ -85,8 +85,7 @@ def show_words(
             has_begun = True
             click.echo(plain(event.data["text"]), nl=False, err=True)
         if event.name == "agent_turn" and debugged is not None:
-            told = agent_turns.tell(event.data)
-            debugged.say(labelled("turn", told, fact_width()))
+            debugged.say(labelled("turn", agent_turns.tell(event.data), fact_width()))
     if has_begun:
         click.echo("\n", err=True)
 

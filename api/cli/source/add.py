@@ -332,8 +332,7 @@ def _show(out: output.Output, found: AdapterGuess, checked: Checked) -> None:
 def _write(out: output.Output, path: Path, name: str, source: dict[str, Any]) -> None:
     text = path.read_text(encoding="utf-8") if path.exists() else ""
     # A file that names no source stands for the one that programs push to.
-    kept = "  api:\n    adapter: push\n"
-    text = config_file.with_source(text, name, source, kept)
+    text = config_file.with_source(text, name, source, "  api:\n    adapter: push\n")
     config_file.write(path, text, os.environ)
     out.data(f"added {name} to {path}")
     try:

@@ -165,8 +165,7 @@ class Link:
         """Give what stands in a list, one page of it after the other."""
         cursor: str | None = None
         while True:
-            given = {**params, "cursor": cursor}
-            answer = self.ask("GET", path, params=given)
+            answer = self.ask("GET", path, params={**params, "cursor": cursor})
             page = kind.model_validate_json(answer.content)
             for item in page.items:
                 yield item

@@ -33,8 +33,7 @@ def list_runs(
 ) -> Response:
     """The newest first, also those that still run."""
     scope = caller.scope
-    query = json.dumps([source, state])
-    pages = ListPage(ctx, scope, "GET /v1/runs", query, limit)
+    pages = ListPage(ctx, scope, "GET /v1/runs", json.dumps([source, state]), limit)
     after = pages.open_id(cursor)
     with connection(ctx.pool) as conn:
         found = run_records.list_runs(

@@ -64,8 +64,7 @@ class _Headers:
         most = self._encoder.max_tokens // _HEADER_SHARE
         end, pieces = grid.header[0].start, 0
         for cell in grid.header:
-            name = self._text[end : cell.end]
-            more = self._encoder.count_tokens(name)
+            more = self._encoder.count_tokens(self._text[end : cell.end])
             if pieces + more > most:
                 break
             end, pieces = cell.end, pieces + more

@@ -72,7 +72,6 @@ def _skipped(conn: Connection, model: str) -> int:
 
 
 def _counts(conn: Connection, table: str) -> tuple[int, int]:
-    query = sql.SQL(_COUNTS).format(table=sql.Identifier(table))
-    row = conn.execute(query).fetchone()
+    row = conn.execute(sql.SQL(_COUNTS).format(table=sql.Identifier(table))).fetchone()
     assert row is not None
     return int(row[0]), int(row[1])

@@ -290,8 +290,7 @@ def add(
 
 def lock_content(conn: Connection, sha256: bytes) -> None:
     """Lock a content until the commit: nobody may remove it or begin to use it."""
-    key = int.from_bytes(sha256[:8], signed=True)
-    conn.execute(_LOCK_CONTENT, {"key": key})
+    conn.execute(_LOCK_CONTENT, {"key": int.from_bytes(sha256[:8], signed=True)})
 
 
 def is_used(conn: Connection, sha256: bytes) -> bool:

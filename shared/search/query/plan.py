@@ -251,8 +251,7 @@ def make_plan(
     given = question.filters or {}
     narrowed = filters.parse(given, max_values=limits.max_filter_values, clock=clock)
     parsed = grammar.parse(text, clock)
-    wanted = intent.strip_request(parsed.tree)
-    lifted = required_fields.lift(wanted, narrowed)
+    lifted = required_fields.lift(intent.strip_request(parsed.tree), narrowed)
     timed = resolve_times.resolve_times(lifted, given, text, clock)
     asked = timed.tree
     first = chosen.mode

@@ -34,8 +34,7 @@ def see_answer_again(pool: Pool, plan: Plan, answer: Answer) -> Answer:
         if len(rows) == len(ids):
             seen = answer
             if answer.citations:
-                told = answer.to_json()
-                seen = read_pinned_answer(pool, plan.scope, told, _READ_MS)
+                seen = read_pinned_answer(pool, plan.scope, answer.to_json(), _READ_MS)
     except (DatabaseConnectionError, DatabaseQueryError) as exc:
         log.warning("answer_not_seen_again", code=exc.error_code)
         return answer

@@ -174,8 +174,7 @@ class JLab:
             return by_keys(url, found, _KEYS, "entries of a JLab logbook")
         site = url.rstrip("/").removesuffix(_API)
         try:
-            answer = io.http.get(f"{site}{_API}", params={"limit": "1"}).json()
-            _data(answer)
+            _data(io.http.get(f"{site}{_API}", params={"limit": "1"}).json())
         except IngestionError:
             return None
         return Recognition(

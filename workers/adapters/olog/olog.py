@@ -156,8 +156,7 @@ class Olog:
 
     def check(self) -> SourceReport:
         """Ask for the newest entry, and how many there are."""
-        params = [("size", "1"), ("sort", "down"), *self._filters()]
-        logs, hits = self._ask(params)[:2]
+        logs, hits = self._ask([("size", "1"), ("sort", "down"), *self._filters()])[:2]
         times = [log_entry.created_ms(log) for log in logs]
         newest = next((time for time in times if time is not None), None)
         return SourceReport(
@@ -170,8 +169,7 @@ class Olog:
         """Recognise an Olog by the shape of its search."""
         api = _api(url)
         try:
-            reply = io.http.get(f"{api}/logs/search", params={"size": "1"})
-            answer = reply.json()
+            answer = io.http.get(f"{api}/logs/search", params={"size": "1"}).json()
         except IngestionError:
             return None
         if not isinstance(answer, dict) or not {"hitCount", "logs"} <= answer.keys():

@@ -260,8 +260,7 @@ def _bounded(condition: Condition, max_terms: int) -> tuple[Condition, int]:
     well as those that fewest entries have (Cranfield, eight of each: nDCG@10 .347 and
     .347 by BM25, the first eight .295), and nobody need be asked for them.
     """
-    found = [*dict.fromkeys(conditions.iterate_leaves(condition))]
-    over = len(found) - max_terms
+    over = len([*dict.fromkeys(conditions.iterate_leaves(condition))]) - max_terms
     if over <= 0:
         return condition, 0
     plain = sorted(dict.fromkeys(_plain(condition)), key=_length, reverse=True)

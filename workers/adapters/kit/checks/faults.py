@@ -104,8 +104,7 @@ def pollers(keeping: Keeping) -> None:
 
 def _check_one_poller(keeping: Keeping) -> None:
     keeping.trigger(run_records.TAIL)
-    first = keeping.take(run_records.TAIL)
-    assert first is not None
+    assert keeping.take(run_records.TAIL) is not None
     assert keeping.take(run_records.TAIL) is None, "two pollers at one source"
     with keeping.stock() as stock:
         stock.expire_leases()
