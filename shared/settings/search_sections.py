@@ -22,19 +22,19 @@ class SearchSettings(Section):
     """Calibrated score below which `POST /search` cuts; elsewhere only after a
     cross-encoder."""
     source_share: float = Field(0.8, gt=0, le=1)
-    """Of a page, for one source while others have hits; 1: all."""
+    """Largest share of a page for one source while others have hits; 1: all."""
     max_exports: int = Field(2, ge=1)
     """Exports at once in one API process; more get 429."""
     share_per_key: float = Field(0.8, gt=0, le=1)
-    """Of the places of searches, of those that may wait and of exports, for one key; 1:
-    all."""
+    """Largest share of searches, of waiting ones and of exports for one key; 1: all."""
     acl_honesty: bool = False
     """Tell callers how many entries match that they may not see."""
     confidence_high: float = Field(0.8, ge=0, le=1)
     """Calibrated score of `high` confidence."""
     confidence_medium: float = Field(0.5, ge=0, le=1)
-    """Of `medium`; `strict` leaves out what has less."""
-    confidence_low: float = Field(0.25, ge=0, le=1, description="Of `low`.")
+    """Calibrated score of `medium` confidence; `strict` leaves out what has less."""
+    confidence_low: float = Field(0.25, ge=0, le=1)
+    """Calibrated score of `low` confidence."""
 
     @model_validator(mode="after")
     def _descending(self) -> Self:
@@ -79,7 +79,7 @@ class FusionSettings(Section):
 class RerankingSettings(Section):
     """The second look at the fused list: each hit weighed, or read by a model."""
 
-    enabled: bool = Field(default=True, description="Off: fused order stands.")
+    enabled: bool = Field(default=True, description="Off: hits keep the fused order.")
     feedback: float = Field(0.4, ge=0, le=1)
     """How far a question's vector moves towards the mean of its first three hits before
     all are weighed; 0: not at all."""

@@ -124,11 +124,11 @@ class ProviderSettings(Section):
 
     base_url: str | None = Field(None, description="Address of its interface.")
     api_key: SecretStr | None = Field(None, description="Our key; kept out of logs.")
-    timeout_seconds: float = Field(30, gt=0, description="Of one call.")
+    timeout_seconds: float = Field(30, gt=0, description="Seconds of one call.")
     embedding_batch: int = Field(32, ge=1, le=1000)
     """Texts of one call for vectors."""
     embedding_tokens: int = Field(250, ge=16, le=8192)
-    """So many pieces of a text make one vector."""
+    """Tokens of a text that make one vector, at most."""
     embedding_languages: tuple[str, ...] = ()
     """Languages, as `en`, that its model speaks; none: all."""
     excluded_logbooks: tuple[str, ...] = ()
@@ -139,9 +139,9 @@ class ApiSettings(Section):
     """How requests come in, and the providers of models in one place for all."""
 
     head_seconds: float = Field(10, ge=0.5, le=300)
-    """Headers that take longer end the connection."""
+    """Seconds in which the headers of a request must have come."""
     body_seconds: float = Field(120, ge=0.5, le=3600)
-    """So does a body that stands still so long."""
+    """Seconds without a byte after which the body of a request is given up."""
     providers: dict[str, ProviderSettings] = Field({})
     """Providers of models, by name."""
 
@@ -149,7 +149,7 @@ class ApiSettings(Section):
 class SynthesisSettings(Section):
     """Answers made of results."""
 
-    enabled: bool = Field(default=True, description="Off: never any answer.")
+    enabled: bool = Field(default=True, description="Off: no search has an answer.")
     provider: str | None = None
     """Name under `api.providers` of who words answers over results; none: that of
     `reasoning`, else `openai`, if that serves nothing else."""
@@ -221,7 +221,7 @@ class SessionSettings(Section):
     """How long a session keeps the context of its last search."""
 
     inactivity_seconds: int = Field(900, ge=1)
-    """Then a session's context is forgotten."""
+    """Seconds without a search after which a session's context is forgotten."""
 
 
 class TenantSettings(Section):
@@ -238,7 +238,7 @@ class PersonRights(Section):
     """What the people of a group may do, and in which logbooks."""
 
     scopes: tuple[Literal["read", "search", "ingest", "admin"], ...] = Field(
-        ("read", "search"), description="As those of a key."
+        ("read", "search"), description="Scopes, as those of a key."
     )
     logbooks: tuple[str, ...] | None = None
     """Only these, in every answer; unset: all."""
@@ -281,7 +281,7 @@ class WorkSettings(Section):
     task_hard_seconds: float = Field(60, gt=0, le=60)
     """A task that still runs is ended with its process."""
     max_finding_bytes: int = Field(65_536, ge=1, le=1_000_000)
-    """A stage that finds more has failed."""
+    """Bytes that a stage may find of one entry; one that finds more has failed."""
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
@@ -296,7 +296,9 @@ class WorkSettings(Section):
 class StageSettings(Section):
     """One stage of an entry's work, built in or plugged in."""
 
-    enabled: bool = Field(default=True, description="Off: what it found stays.")
+    enabled: bool = Field(
+        default=True, description="Off: it rests; what it found stays."
+    )
     settings: dict[str, Any] = Field({}, description="What the stage asks for itself.")
 
 

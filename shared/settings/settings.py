@@ -137,10 +137,12 @@ class Settings(sections.Section):
     """A larger request of entries gets 413."""
     max_attachment_bytes: int = Field(52_428_800, ge=1)
     """A larger file beside an entry gets 413."""
-    max_attachments_per_entry: int = Field(50, ge=1, description="More get 422.")
+    max_attachments_per_entry: int = Field(50, ge=1)
+    """More files beside one entry get 422."""
     max_unpacked_bytes: int = Field(104_857_600, ge=1)
     """An archive that unpacks to more gets 422."""
-    max_archive_members: int = Field(1000, ge=1, description="More get 422.")
+    max_archive_members: int = Field(1000, ge=1)
+    """An archive of more files gets 422."""
     max_archive_ratio: int = Field(100, ge=1, description="Packed tighter gets 422.")
     max_metadata_keys: int = Field(64, ge=1, description="More keys get 422.")
     max_metadata_depth: int = Field(8, ge=1, description="Deeper metadata get 422.")
@@ -156,11 +158,11 @@ class Settings(sections.Section):
     fanout_cap: int = Field(24, ge=1, le=100)
     """Branches of one search; more are left out."""
     facet_max_matches: int = Field(100_000, ge=1)
-    """Where Postgres counts facets, it stops there."""
+    """Matches at which Postgres stops counting facets."""
     max_filter_values: int = Field(100, ge=1)
     """More values in a filter get 422."""
     max_query_terms: int = Field(64, ge=1)
-    """Plain positive words beyond it are dropped."""
+    """Plain positive words of a query; further ones are dropped."""
     max_wait_ms: int = Field(30_000, ge=100)
     """How long a request waits for its job, at most."""
     max_concurrent_searches: int = Field(50, ge=1)
@@ -171,11 +173,16 @@ class Settings(sections.Section):
     """How long a search waits for its turn."""
     max_backlog_entries: int = Field(1_000_000, ge=1)
     """With more live work due, pushes get 429."""
-    job_retention_hours: int = Field(24, ge=1, description="Then a job is 410.")
-    event_retention_minutes: int = Field(60, ge=1, description="Then a snapshot.")
-    cursor_ttl_minutes: int = Field(60, ge=1, description="Then a cursor is 400.")
-    idempotency_ttl_hours: int = Field(24, ge=1, description="Then it is forgotten.")
-    tombstone_days: int = Field(7, ge=1, le=999, description="Then the index has none.")
+    job_retention_hours: int = Field(24, ge=1)
+    """Hours for which a search job is kept; after them it answers 410."""
+    event_retention_minutes: int = Field(60, ge=1)
+    """Minutes for which the events of a job are kept; after them a snapshot is told."""
+    cursor_ttl_minutes: int = Field(60, ge=1)
+    """Minutes for which a cursor goes on; after them it answers 400."""
+    idempotency_ttl_hours: int = Field(24, ge=1)
+    """Hours for which an Idempotency-Key and its answer are remembered."""
+    tombstone_days: int = Field(7, ge=1, le=999)
+    """Days before deleted entries are removed from the search index."""
     rate_search_per_minute: int = Field(600, ge=0)
     """Searches and filter options a minute and key; 0: no limit."""
     rate_ingest_per_minute: int = Field(600, ge=0)
