@@ -11,7 +11,7 @@ from api.entries.pushes import first_stages
 from shared.errors import LogchordError
 from shared.log import get_logger
 from shared.postgres.pool import Connection, connection
-from shared.sources.intake import rejected, retry_rejected
+from shared.sources.intake import quarantined_items, retry_items
 from shared.work import lag, quarantine
 from shared.work.quarantine import Released, Which
 
@@ -35,7 +35,7 @@ class ReleaseProgress:
     @classmethod
     def begin(cls, which: Which) -> Self:
         """Return the place where the release of this work begins."""
-        return cls(_ITEMS if which.stage == rejected.STAGE else _WORK)
+        return cls(_ITEMS if which.stage == quarantined_items.STAGE else _WORK)
 
     @classmethod
     def of(cls, kept: list[str | None]) -> Self:
@@ -122,7 +122,7 @@ def _read(
     """Read again what the caller's sources sent; what cannot be stays quarantined."""
     stages = first_stages(ctx)
     mine = replace(which, tenant=caller.scope.tenant)
-    read = retry_rejected.read_again(
+    read = retry_items.read_again(
         conn, ctx.settings, mine, stages, limit=limit, after=place.after
     )
     touched = sorted(stages) if read.entries else []

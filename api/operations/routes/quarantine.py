@@ -28,7 +28,7 @@ from shared.access.cursors import Binding
 from shared.errors import InvalidRequestError, NotFoundError
 from shared.log import get_logger
 from shared.postgres.pool import Connection, connection
-from shared.sources.intake import rejected
+from shared.sources.intake import quarantined_items
 from shared.work import lag, quarantine
 from shared.work.quarantine import Quarantined, Released, Which
 
@@ -163,7 +163,7 @@ def _release_one(
     ctx: ApiContext, conn: Connection, caller: CallerInfo, one: UUID
 ) -> Released:
     which, found = _find(conn, caller, one)
-    if found.stage == rejected.STAGE:
+    if found.stage == quarantined_items.STAGE:
         return quarantine_release.read_one(ctx, conn, caller, which)
     if found.entry_id is None:
         message = "A message is not sent again: its sender does that; discard it."

@@ -15,7 +15,7 @@ from shared.postgres.pool import Pool, connection
 from shared.sources.adapter_memory import StoredMemory
 from shared.sources.intake.metadata_sidecar import Beside
 from shared.sources.intake.normalise import PullRules
-from shared.sources.intake.rejected import Rejected
+from shared.sources.intake.quarantined_items import Rejected
 from shared.sources.intake.skip_unchanged import Sieve
 from shared.sources.load_adapter import Opened
 

@@ -26,7 +26,7 @@ from shared.errors import IngestionError, SourceUnreachableError
 from shared.postgres.pool import Pool, connection
 from shared.sources import adapter_memory, listed_ids, run_records, source_state
 from shared.sources.adapter_memory import StoredMemory
-from shared.sources.intake import rejected
+from shared.sources.intake import quarantined_items
 from shared.sources.intake.normalise import PullRules
 from shared.sources.intake.read_page import News, PageReader, Read, one_ahead
 from shared.sources.load_adapter import Opened
@@ -223,9 +223,11 @@ class Intake:
             fetch_attachments=self.opened.settings.attachments == "fetch",
         )
         deleted = self._tombstone(conn, news.gone, SAID_BY_SOURCE)
-        quarantined = rejected.store_rejected(conn, self.tenant, self.name, news.bad)
+        quarantined = quarantined_items.store_rejected(
+            conn, self.tenant, self.name, news.bad
+        )
         mended = [draft.external_id for draft in news.drafts]
-        rejected.forget(conn, self.tenant, self.name, mended)
+        quarantined_items.forget(conn, self.tenant, self.name, mended)
         anew = {draft.external_id for draft in news.drafts if draft.is_anew}
         return _StoredPage(saved, deleted, quarantined, anew)
 

@@ -17,7 +17,7 @@ from shared.postgres.pool import Pool, connection
 from shared.settings.settings import Settings
 from shared.settings.source_sections import SourceSettings
 from shared.sources import load_adapter, run_records, source_state
-from shared.sources.intake import rejected
+from shared.sources.intake import quarantined_items
 from shared.sources.runs import identity_changes
 from shared.sources.runs.kinds import snapshot
 from shared.sources.source_state import SourceState
@@ -200,7 +200,7 @@ def _arrange_one(
     parsed_by = before.parsed_by if before is not None else None
     is_newer = parsed_by is not None and parsed_by < descriptor.version
     if changed or is_newer:
-        rejected.ask_again(conn, source.tenant, name)
+        quarantined_items.ask_again(conn, source.tenant, name)
     if changed and before is not None and before.failures:
         # Somebody has mended it and looks: the wait was for the settings of before.
         schedule.try_now(conn, name, run_records.TAIL)

@@ -16,8 +16,8 @@ from shared.adapter_contract.contract import RawItem
 from shared.entries.draft import EntryDraft
 from shared.entries.saving.save import save_page
 from shared.errors import InternalError, MalformedEntryError, MessageRejectedError
-from shared.sources.intake import rejected
-from shared.sources.intake.rejected import Rejected
+from shared.sources.intake import quarantined_items
+from shared.sources.intake.quarantined_items import Rejected
 from shared.work import due_work, quarantine
 from shared.work.quarantine_budget import Budget
 from tests.support.fixtures.system import System
@@ -217,7 +217,7 @@ def test_items_that_cannot_be_read_stand_in_nobodys_way(
             )
             for number in range(count)
         ]
-        assert rejected.store_rejected(conn, tenant, source, bad) == count
+        assert quarantined_items.store_rejected(conn, tenant, source, bad) == count
 
     body: dict[str, Any] | None = {"source": source}
     aside = 0

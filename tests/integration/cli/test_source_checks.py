@@ -17,8 +17,8 @@ from shared.errors import IngestionError, MalformedEntryError
 from shared.settings.settings import Settings
 from shared.sources import source_state
 from shared.sources.admin import source_overview
-from shared.sources.intake import rejected
-from shared.sources.intake.rejected import Rejected
+from shared.sources.intake import quarantined_items
+from shared.sources.intake.quarantined_items import Rejected
 from shared.sources.runs import sync_config
 
 TENANT = "default"
@@ -63,8 +63,8 @@ def test_a_degraded_source_of_any_tenant_is_named_with_its_problem(
 def test_what_is_not_here_of_a_source_is_named_with_its_reason(settings, committing):
     bad = MalformedEntryError("No time.", reason="time_missing")
     item = RawItem("7", b"x", "text/plain")
-    rejected.store_rejected(committing, TENANT, "ring", [Rejected(item, bad)])
-    rejected.store_rejected(committing, TENANT, "gone", [Rejected(item, bad)])
+    quarantined_items.store_rejected(committing, TENANT, "ring", [Rejected(item, bad)])
+    quarantined_items.store_rejected(committing, TENANT, "gone", [Rejected(item, bad)])
     refs = tuple(AttachmentRef(name, name) for name in ("a", "b", "c", "d"))
     draft = EntryDraft("linac", "1", "x", readers=("rf",), attachments=refs)
     (saved,) = save_page(committing, "linac", [draft], stages=[], editor="test")
@@ -116,7 +116,7 @@ def test_what_is_not_here_of_a_source_is_named_with_its_reason(settings, committ
     # A message may name what not everybody may read.
     assert not any("far.example" in one for one in linac["shortfalls"])
 
-    rejected.forget(committing, TENANT, "ring", ["7"])
+    quarantined_items.forget(committing, TENANT, "ring", ["7"])
     tombstone_many(committing, "linac", "linac", ["1"], reason="gone", stages=[])
     assert told(settings) == [("sources", "ok", "2 are configured")]
 

@@ -5,7 +5,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from shared.sources.intake import rejected
+from shared.sources.intake import quarantined_items
 
 OTHERS = 20_000
 _FILL = """
@@ -20,7 +20,7 @@ def test_each_page_looks_for_its_own_source_alone(database, name):
     with psycopg.connect(database) as conn:
         conn.execute(_FILL, [OTHERS])
         conn.execute("ANALYZE quarantine")
-        statement = getattr(rejected, name)
+        statement = getattr(quarantined_items, name)
         found = conn.execute(f"EXPLAIN (COSTS OFF) {statement}", values)
         plan = "\n".join(str(row[0]) for row in found)
 

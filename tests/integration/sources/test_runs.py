@@ -13,7 +13,7 @@ from shared.errors import ConflictError, SourceUnreachableError
 from shared.postgres.pool import connection
 from shared.sources import run_records, source_state
 from shared.sources.admin import admin_actions, source_overview
-from shared.sources.intake.retry_rejected import read_again
+from shared.sources.intake.retry_items import read_again
 from shared.sources.intake.store_page import Intake, LeaseLostError
 from shared.work import schedule
 from shared.work.quarantine import Which

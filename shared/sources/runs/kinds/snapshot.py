@@ -18,8 +18,8 @@ from shared.errors import ConfigurationError, MalformedEntryError
 from shared.postgres.pool import connection
 from shared.settings.source_sections import SourceSettings
 from shared.sources import load_adapter, run_records, source_state
-from shared.sources.intake import rejected
-from shared.sources.intake.rejected import Rejected
+from shared.sources.intake import quarantined_items
+from shared.sources.intake.quarantined_items import Rejected
 from shared.sources.intake.store_page import Intake, Steps, counted
 from shared.sources.load_adapter import Opened
 from shared.sources.run_records import Counts
@@ -103,7 +103,9 @@ def _merge(
         strange = [
             one for one, key in zip(bad, unread, strict=True) if key not in known
         ]
-        quarantined = rejected.store_rejected(conn, intake.tenant, intake.name, strange)
+        quarantined = quarantined_items.store_rejected(
+            conn, intake.tenant, intake.name, strange
+        )
         counts = counted(saved, 0, len(bad), quarantined)
         left = len(drafts) - len(news)
         counts = replace(counts, seen=len(items), unchanged=counts.unchanged + left)

@@ -14,7 +14,7 @@ from shared.log import get_logger
 from shared.settings.settings import Settings
 from shared.sources import load_adapter, source_state
 from shared.sources.adapter_io import make_io
-from shared.sources.intake import metadata_sidecar, rejected
+from shared.sources.intake import metadata_sidecar, quarantined_items
 from shared.sources.intake.normalise import PullRules
 from shared.sources.load_adapter import Opened
 from shared.work.quarantine import Which
@@ -68,7 +68,7 @@ def read_again(
             drafts.append(draft)
     saved = save_page(conn, tenant, drafts, stages=stages, editor="retry")
     for draft in drafts:
-        rejected.forget(conn, tenant, draft.source, [draft.external_id])
+        quarantined_items.forget(conn, tenant, draft.source, [draft.external_id])
     entries = [one.entry_id for one in saved]
     last = found[-1][0] if len(found) == limit else None
     return ReadAgain(entries, len(found) - len(drafts), last)
@@ -98,7 +98,7 @@ def _read(
     tenant: str,
     quarantine_id: UUID,
 ) -> EntryDraft | None:
-    item = rejected.load_rejected(conn, tenant, quarantine_id)
+    item = quarantined_items.load_rejected(conn, tenant, quarantine_id)
     if opened is None or item is None:
         return None
     version = opened.descriptor.version

@@ -6,8 +6,8 @@ from datetime import UTC, datetime, timedelta
 from shared.postgres.pool import connection
 from shared.settings.source_sections import SourceSettings
 from shared.sources import run_records
-from shared.sources.intake import rejected
-from shared.sources.intake.retry_rejected import read_again
+from shared.sources.intake import quarantined_items
+from shared.sources.intake.retry_items import read_again
 from shared.work.quarantine import Which
 from tests.contract.stubs.elog_http import ElogServerStub
 from tests.support.fixtures.sources import TENANT, Runtime
@@ -48,7 +48,7 @@ def test_a_setting_mended_lets_what_was_put_aside_be_read(runtime, tmp_path):
         left = conn.execute(
             "SELECT external_id, error -> 'details' ->> 'reason', excerpt"
             " FROM quarantine WHERE stage = %s",
-            [rejected.STAGE],
+            [quarantined_items.STAGE],
         ).fetchall()
         due = conn.execute(
             "SELECT count(*) FROM work WHERE entry_id = ANY(%s)", [read.entries]
