@@ -11,7 +11,7 @@ LINES = "application/x-ndjson"
 def before_load_schema(context: object, raw_schema: dict[str, Any]) -> None:
     """Leave out bodies of lines, which no generator here knows how to write.
 
-    `test_api_lines.py` sends the one of the description, and worse ones.
+    `tests/integration/api/entries/test_lines.py` sends the one of the description, and worse ones.
     """
     del context
     for methods in raw_schema["paths"].values():
