@@ -14,7 +14,7 @@ from shared.ids import uuid7
 from shared.postgres.fetch_rows import fetch_all
 from shared.work import due_work, quarantine_budget, stage_pauses
 from shared.work.due_work import Claim
-from shared.work.quarantine_budget import Budget
+from shared.work.quarantine_budget import BUDGET, Budget
 
 _QUARANTINE: LiteralString = """
     INSERT INTO quarantine (id, tenant, entry_id, source, external_id, stage, revision,
@@ -99,7 +99,7 @@ class Released(NamedTuple):
 
 
 def add(
-    conn: Connection, taken: Claim, error: LogchordError, budget: Budget
+    conn: Connection, taken: Claim, error: LogchordError, budget: Budget = BUDGET
 ) -> bool | None:
     """Quarantine an entry's stage; false when the row stays due, None: it is not ours.
 
@@ -130,24 +130,22 @@ def add(
     return True
 
 
-Add = Callable[[Connection, Claim, LogchordError, Budget], bool | None]
+Add = Callable[[Connection, Claim, LogchordError], bool | None]
 
 
-def add_spent(
-    conn: Connection, budget: Budget, *, limit: int = 100, put: Add = add
-) -> list[Claim]:
+def add_spent(conn: Connection, *, put: Add = add) -> list[Claim]:
     """Quarantine entries whose workers died again and again while they travelled alone.
 
     Each in a transaction of its own, that begins with no row locked: `put` may lock the
     entry, which everybody locks before its work.
     """
     with conn.transaction():
-        spent = due_work.lock_rows_out_of_strikes(conn, limit=limit)
+        spent = due_work.lock_rows_out_of_strikes(conn, limit=100)
     gone = []
     for claim in spent:
         told = f"{claim.strikes} workers ended while each had it alone"
         with conn.transaction():
-            if put(conn, claim, WorkerLostError(technical=told), budget):
+            if put(conn, claim, WorkerLostError(technical=told)):
                 gone.append(claim)
     return gone
 

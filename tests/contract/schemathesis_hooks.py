@@ -11,7 +11,8 @@ LINES = "application/x-ndjson"
 def before_load_schema(context: object, raw_schema: dict[str, Any]) -> None:
     """Leave out bodies of lines, which no generator here knows how to write.
 
-    `tests/integration/api/entries/test_lines.py` sends the one of the description, and worse ones.
+    `api/entries/test_lines.py` of the integration tests sends the one of the
+    description, and worse ones.
     """
     del context
     for methods in raw_schema["paths"].values():

@@ -29,7 +29,7 @@ from shared.adapter_contract.entry import Entry, TextFormat
 from shared.errors import IngestionError
 from workers.adapters import als_text
 from workers.adapters.files import json_records
-from workers.adapters.files.first_record import by_keys, first_record
+from workers.adapters.files.first_record import recognise_by_keys
 from workers.adapters.files.json_records import JSONForm
 from workers.adapters.files.utf8_text import most_line_bytes
 from workers.adapters.files.walk import FileWalk
@@ -157,8 +157,7 @@ class Als:
     @classmethod
     def recognise(cls, url: str, io: SourceIO) -> Recognition | None:
         """Recognise a path by its first record's keys; an address tells nothing."""
-        found = first_record(url, io, JSONForm())
-        return by_keys(url, found, _KEYS, "records of an ALS eLog")
+        return recognise_by_keys(url, io, _KEYS, "records of an ALS eLog")
 
     def _by_time(
         self, since: Cursor | None, window: Window | None

@@ -15,9 +15,8 @@ from shared.adapter_contract.entry import Entry
 from workers.adapters.files import json_records
 from workers.adapters.files.fetched_file import FetchedFile
 from workers.adapters.files.file_progress import Files
-from workers.adapters.files.first_record import by_keys, first_record
+from workers.adapters.files.first_record import recognise_by_keys
 from workers.adapters.files.generic_json import GenericJSON, JSONArgs
-from workers.adapters.files.json_records import JSONForm
 from workers.adapters.files.mapped_files import CAPABILITIES
 from workers.adapters.mapping.map_settings import Selector
 
@@ -71,7 +70,7 @@ class Ornl(GenericJSON):
     @classmethod
     def recognise(cls, url: str, io: SourceIO) -> Recognition | None:
         """Recognise a path by the keys of its first record."""
-        return by_keys(url, first_record(url, io, JSONForm()), _KEYS, "records of ORNL")
+        return recognise_by_keys(url, io, _KEYS, "records of ORNL")
 
     def _identify(self, payload: Any) -> str | None:
         """Return its `ID`, which some records write small."""

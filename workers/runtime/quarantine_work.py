@@ -12,7 +12,6 @@ from shared.stages import entry_stages
 from shared.text.facility.facility import Facility
 from shared.work import quarantine
 from shared.work.due_work import Claim
-from shared.work.quarantine_budget import BUDGET
 
 
 def quarantine_work(
@@ -29,7 +28,7 @@ def quarantine_work(
     is_read_here = claim.stage == METADATA_STAGE
     if is_read_here:
         plain_fallback.lock(conn, claim.tenant, claim.entry_id)
-    is_quarantined = quarantine.add(conn, claim, error, BUDGET)
+    is_quarantined = quarantine.add(conn, claim, error)
     if is_quarantined and is_read_here:
         plain_fallback.stand_in(
             conn,

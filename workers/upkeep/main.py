@@ -51,9 +51,7 @@ from shared.work import (
     schedule,
     work_overview,
 )
-from shared.work.due_work import Claim
 from shared.work.live_processes import Identity, Reporter
-from shared.work.quarantine_budget import BUDGET, Budget
 from shared.work.upkeep_loops import MESSAGES_LOOP
 from workers.runtime import quarantine_work, worker_metrics
 from workers.upkeep.loops import Loop
@@ -109,13 +107,10 @@ def quarantine_spent(
     conn: Connection, settings: Settings, facility: Callable[[], Facility]
 ) -> None:
     """Quarantine what no worker survives; their leases are over."""
-
-    def put(
-        conn: Connection, claim: Claim, error: LogchordError, _: Budget
-    ) -> bool | None:
-        return quarantine_work.quarantine_work(conn, claim, error, settings, facility)
-
-    for claim in quarantine.add_spent(conn, BUDGET, put=put):
+    put = functools.partial(
+        quarantine_work.quarantine_work, settings=settings, facility=facility
+    )
+    for claim in quarantine.add_spent(conn, put=put):
         log.warning(
             "entry_quarantined",
             entry_id=str(claim.entry_id),

@@ -16,7 +16,6 @@ from shared.opensearch import aliases, fill_index, mapping, portions, tidy_indic
 from shared.opensearch.documents import load
 from shared.postgres.pool import connection
 from shared.work import batches, due_work, quarantine
-from shared.work.quarantine_budget import BUDGET
 from workers.runtime.context import Context
 from workers.tasks import batch_commit
 from workers.tasks.chores import reconcile_index
@@ -200,7 +199,7 @@ def test_an_attempt_that_lost_its_claim_takes_nothing_out_of_the_quarantine(
             if name == "before_finish":
                 conn.execute("UPDATE work SET leased_until = now()")
                 (ours,) = due_work.claim(conn, f"embed:{MODEL}", limit=1)
-                assert quarantine.add(conn, ours, InternalError(), BUDGET)
+                assert quarantine.add(conn, ours, InternalError())
                 conn.commit()
 
     late = LosingContext(ctx._resources, {})

@@ -10,7 +10,6 @@ from shared.entries.draft import EntryDraft
 from shared.entries.saving.save import save_page
 from shared.errors import InternalError, OpenSearchError
 from shared.work import due_work, quarantine
-from shared.work.quarantine_budget import BUDGET
 from tests.support.saving import save_entry, save_many
 from tests.support.waiting import until_blocked
 
@@ -89,7 +88,7 @@ def test_a_backends_failure_gives_the_attempt_back(conn, entry_id):
 def test_putting_aside_keeps_the_reason_and_ends_the_row(conn, entry_id):
     (taken,) = claim(conn)
 
-    assert quarantine.add(conn, taken, InternalError(technical="boom"), BUDGET)
+    assert quarantine.add(conn, taken, InternalError(technical="boom"))
 
     row = conn.execute(
         "SELECT entry_id, stage, error ->> 'code', error -> 'details' ->> 'technical'"
@@ -103,7 +102,7 @@ def test_an_edited_entry_is_not_put_aside_for_its_old_text(conn, entry_id):
     (taken,) = claim(conn)
     due_work.add(conn, TENANT, [entry_id], STAGES)
 
-    assert not quarantine.add(conn, taken, InternalError(), BUDGET)
+    assert not quarantine.add(conn, taken, InternalError())
     assert [one.entry_id for one in claim(conn)] == [entry_id]
 
 
@@ -149,7 +148,7 @@ def test_an_edit_beside_a_failure_that_is_put_aside_is_no_deadlock(
             save_page, editing, TENANT, [edit], stages=STAGES, editor="test"
         )
         until_blocked(database)
-        assert quarantine.add(failing, taken, InternalError(), BUDGET)
+        assert quarantine.add(failing, taken, InternalError())
         failing.commit()
         assert saving.result()[0].status == "updated"
         editing.commit()

@@ -9,7 +9,7 @@ from shared.errors import InternalError, OpenSearchError
 from shared.work import due_work, quarantine, quarantine_budget, stage_pauses
 from shared.work.due_work import MAX_STRIKES
 from shared.work.quarantine import Released, Which
-from shared.work.quarantine_budget import BUDGET, Budget
+from shared.work.quarantine_budget import Budget
 from tests.support.saving import save_many
 from tests.support.waiting import until_blocked
 
@@ -68,14 +68,14 @@ def test_three_deaths_alone_are_the_end_and_a_death_in_a_batch_is_no_strike(
     (entry_id,) = make_due(1)
     strikes = []
     for _ in range(1 + MAX_STRIKES):
-        assert quarantine.add_spent(conn, BUDGET) == []
+        assert quarantine.add_spent(conn) == []
         (taken,) = claim()
         strikes.append(taken.strikes)
         worker_dies()
 
     assert strikes == [0, 1, 2, 3]
     assert claim() == []
-    (gone,) = quarantine.add_spent(conn, BUDGET)
+    (gone,) = quarantine.add_spent(conn)
     assert (gone.entry_id, gone.attempts) == (entry_id, 4)
     (aside,) = quarantine.list_quarantined(conn, Which(TENANT), limit=10)
     assert aside.error["code"] == "worker_lost"
@@ -90,7 +90,7 @@ def test_what_is_at_work_for_the_last_time_is_not_put_aside_meanwhile(
     (taken,) = claim()
 
     assert taken.strikes == MAX_STRIKES
-    assert quarantine.add_spent(conn, BUDGET) == []
+    assert quarantine.add_spent(conn) == []
     assert due_work.finish(conn, taken)
 
 
@@ -207,7 +207,7 @@ def test_a_spent_budget_pauses_the_stage_and_a_release_gets_everything_done(
 ):
     make_due(40)
     for taken in claim(limit=40):
-        quarantine.add(conn, taken, InternalError(technical="bad release"), BUDGET)
+        quarantine.add(conn, taken, InternalError(technical="bad release"))
     conn.commit()
 
     (pause,) = stage_pauses.list_pauses(conn)
@@ -237,7 +237,7 @@ def test_a_release_is_of_the_callers_facility_alone(conn, make_due, claim):
     make_due(1)
     make_due(1, tenant="other")
     for taken in claim():
-        quarantine.add(conn, taken, InternalError(), BUDGET)
+        quarantine.add(conn, taken, InternalError())
 
     assert quarantine.release(conn, Which("other"), limit=10)[0] == 1
 
@@ -250,7 +250,7 @@ def test_a_release_is_of_the_callers_facility_alone(conn, make_due, claim):
 def test_the_rate_counts_what_ended_within_a_minute(conn, make_due, claim):
     make_due(5)
     first, *others = claim()
-    quarantine.add(conn, first, InternalError(), BUDGET)
+    quarantine.add(conn, first, InternalError())
     assert due_work.finish(conn, *others) == 4
 
     assert quarantine_budget.per_minute(conn) == {STAGE: 5}

@@ -4,6 +4,7 @@ Whatever workers, edits, outages and deaths do in turn, the table holds what the
 says; and at the end of each run, once leases and pauses are over, everything drains.
 """
 
+import functools
 from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
@@ -235,7 +236,8 @@ class Workers(RuleBasedStateMachine):
             if row.strikes >= MAX_STRIKES and row.claim and not row.leased
         )
         with self.conn.transaction():
-            found = quarantine.add_spent(self.conn, BUDGET)
+            put = functools.partial(quarantine.add, budget=BUDGET)
+            found = quarantine.add_spent(self.conn, put=put)
         self.conn.execute(_FAR_AWAY)
         claims = [self._claim_of(entry) for entry in spent]
         gone = [one.entry_id for one in claims if self.model.put_aside(one)]

@@ -5,6 +5,7 @@ from typing import Any
 from shared.adapter_contract.contract import Recognition, SourceIO
 from shared.errors import IngestionError
 from workers.adapters.files.file_progress import HEAD_BYTES, FileMark
+from workers.adapters.files.json_records import JSONForm
 from workers.adapters.files.walk import Format
 
 _MOST_SHOWN = 1000
@@ -35,10 +36,11 @@ def list_fields(record: dict[str, Any]) -> str:
     return shown if len(shown) <= _MOST_SHOWN else f"{shown[:_MOST_SHOWN]}..."
 
 
-def by_keys(
-    url: str, found: tuple[str, Any] | None, keys: frozenset[str], what: str
+def recognise_by_keys(
+    url: str, io: SourceIO, keys: frozenset[str], what: str
 ) -> Recognition | None:
-    """Return that the records at a path are known by their keys, if they are."""
+    """Recognise the records at a path by the keys of the first; an address is none."""
+    found = first_record(url, io, JSONForm())
     if found is None or not isinstance(found[1], dict) or not keys <= found[1].keys():
         return None
     return Recognition(

@@ -25,7 +25,7 @@ from shared.adapter_contract.contract import (
 from shared.adapter_contract.entry import Entry
 from shared.errors import IngestionError
 from workers.adapters.files import json_records
-from workers.adapters.files.first_record import by_keys, first_record
+from workers.adapters.files.first_record import recognise_by_keys
 from workers.adapters.files.json_records import JSONForm
 from workers.adapters.files.utf8_text import most_line_bytes
 from workers.adapters.files.walk import FileWalk
@@ -170,8 +170,7 @@ class JLab:
     def recognise(cls, url: str, io: SourceIO) -> Recognition | None:
         """Recognise a JLab logbook by the envelope of its lists, or a file of it."""
         if "://" not in url:
-            found = first_record(url, io, JSONForm())
-            return by_keys(url, found, _KEYS, "entries of a JLab logbook")
+            return recognise_by_keys(url, io, _KEYS, "entries of a JLab logbook")
         site = url.rstrip("/").removesuffix(_API)
         try:
             _data(io.http.get(f"{site}{_API}", params={"limit": "1"}).json())
