@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import redis
@@ -92,16 +93,39 @@ def test_a_submitted_one_shows_its_branches_and_its_body_in_flower(make_pinned):
     assert names == [END_SEARCH, RUN_BRANCH, RUN_BRANCH]
 
 
-@pytest.mark.requirement("U15", "C41")
-def test_an_answer_worded_by_a_model_shows_its_chord_in_flower(make_system):
+@pytest.mark.requirement("U15", "C41", "S1-02", "S1-10")
+def test_a_model_that_words_the_answer_makes_a_chord_of_the_two_branches(make_system):
     with model_world(make_system) as world, flower_of(world.system) as flower:
-        job = world.run()
-        tasks = wait_for_tasks(flower, str(job["job_id"]), 3)
+        until(
+            lambda: len(_outcomes(world.ask(mode="hybrid"))) == 2,
+            within_seconds=30,
+            what="the vector of the entry",
+        )
+        flat, worded = world.run(mode="hybrid"), world.run()
+        group = wait_for_tasks(flower, str(flat["job_id"]), 2)
+        tasks = wait_for_tasks(flower, str(worded["job_id"]), 3)
 
-    assert job["response"]["llm_status"] == "ok", job
+    # Without a model the last of the two branches answers.
+    assert [one["name"] for one in group] == [RUN_BRANCH, RUN_BRANCH]
+    assert worded["response"]["llm_status"] == "ok", worded
     names = sorted(one["name"] for one in tasks)
     assert names == [END_SEARCH, RUN_BRANCH, RUN_BRANCH]
     # The body comes behind its whole header.
     (body,) = [one for one in tasks if one["name"] == END_SEARCH]
     header = [one for one in tasks if one["name"] == RUN_BRANCH]
     assert body["started"] >= max(one["started"] for one in header)
+    assert _outcomes(flat["response"]) == _outcomes(worded["response"])
+    found = [
+        [one["entry_id"] for one in job["response"]["results"]]
+        for job in (flat, worded)
+    ]
+    assert found[0] == found[1] != []
+
+
+def _outcomes(answer: dict[str, Any]) -> list[tuple[str, int]]:
+    """Return the branches that found something, and how much."""
+    return [
+        (one["name"], one["kept"])
+        for one in answer["branches"]
+        if one["status"] == "ok"
+    ]
