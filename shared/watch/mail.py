@@ -9,7 +9,7 @@ from contextlib import closing, suppress
 from datetime import UTC, datetime
 from email.message import EmailMessage
 from email.utils import format_datetime
-from typing import Any
+from typing import Any, cast
 from urllib.parse import SplitResult, parse_qs, unquote, urlsplit
 
 from pydantic import SecretStr
@@ -69,8 +69,22 @@ def send(
     try:
         _hand_over(server, mail)
     except (OSError, ValueError, smtplib.SMTPException) as exc:
-        return f"The mail server did not take it: {type(exc).__name__}: {exc}"
+        return f"The mail server did not take it: {_explain(exc)}"
     return None
+
+
+def _explain(exc: Exception) -> str:
+    """Return the server's own words, if it said any."""
+    match exc:
+        case smtplib.SMTPRecipientsRefused(recipients=refused):
+            [(code, words)] = refused.values()
+        case smtplib.SMTPResponseException(smtp_code=code, smtp_error=words):
+            pass
+        case _:
+            return f"{type(exc).__name__}: {exc}"
+    said = cast("bytes | str", words)
+    text = said.decode("utf-8", "replace") if isinstance(said, bytes) else said
+    return f"{code} {' '.join(text.split())}"
 
 
 class _Dialogue(smtplib.SMTP):

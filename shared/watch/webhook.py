@@ -3,6 +3,7 @@
 import hashlib
 import hmac
 import json
+import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
@@ -86,7 +87,8 @@ def send(
             answer = asker.ask(question, patience).response
             answer.close()
     except LogchordError as exc:
-        return exc.message
+        message = exc.message.replace("`base_url`", "the address")
+        return re.sub(r"\b([Tt]he) source\b", r"\1 receiver", message)
     return None if answer.status in _GOOD else f"It was answered {answer.status}."
 
 

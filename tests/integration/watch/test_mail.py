@@ -63,7 +63,7 @@ def test_a_password_is_given_over_tls_and_never_without(
     assert (sent["Subject"], sent.get_content().split()) == ("é .", ["é", "."])
 
 
-def test_a_mail_that_was_taken_late_or_without_a_farewell_is_not_sent_again(
+def test_what_a_mail_server_says_to_a_mail_is_heard_and_not_what_it_says_later(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(mail, "SECONDS", 0.3)
@@ -77,6 +77,9 @@ def test_a_mail_that_was_taken_late_or_without_a_farewell_is_not_sent_again(
         assert send(late) is None
     with MailServer(farewell="421 4.3.2 it is full here").serving() as rude:
         assert send(rude) is None
+    with MailServer(recipient="550-5.1.1 no such\r\n550 person").serving() as strict:
+        refused = send(strict)
+    assert refused == "The mail server did not take it: 550 5.1.1 no such person"
     # Not without an end: others wait behind it.
     monkeypatch.setattr(mail, "SECONDS_IN_ALL", 0.4)
     with MailServer(looks_seconds=0.6).serving() as late:

@@ -320,6 +320,7 @@ def test_a_server_that_cannot_be_reached_delays_no_other_problem(
     away = f"127.0.0.1:{free_port()}"
     error: Any = tell(f"http://{away}/secret", hosts=away)
     assert "secret" not in str(error.technical)
+    assert "Nobody answers at the address of the receiver" in error.technical
     source_state.pause(committing, "default", "hall", "by hand")
     tell(f"http://{away}/secret", hosts=away)
 

@@ -10,7 +10,7 @@ from email import message_from_bytes, policy
 from email.message import EmailMessage
 from typing import Self
 
-_ANSWERS = {"MAIL": "250 2.1.0 OK", "RCPT": "250 2.1.5 OK", "AUTH": "235 2.7.0 in"}
+_ANSWERS = {"MAIL": "250 2.1.0 OK", "AUTH": "235 2.7.0 in"}
 
 
 @dataclass
@@ -25,6 +25,8 @@ class MailServer:
     # How long it looks into a text, and what it says to a farewell.
     looks_seconds: float = 0.0
     farewell: str = "221 2.0.0 bye"
+    # To whom a mail may go, as it answers.
+    recipient: str = "250 2.1.5 OK"
 
     @property
     def mails(self) -> list[EmailMessage]:
@@ -73,6 +75,8 @@ class _Handler(socketserver.StreamRequestHandler):
                 self.request = safe
                 self.setup()
                 self._listen()
+        elif verb == "RCPT":
+            self._say(self.mine.recipient)
         elif verb == "DATA":
             self._say("354 end with a dot")
             lines = iter(self.rfile.readline, b".\r\n")
