@@ -52,7 +52,12 @@ class Worth:
 @click.option(
     "--limit", type=click.IntRange(1, 100), default=10, help="The first hits."
 )
-@click.option("--gate", type=float, metavar="NDCG", help="Exit 1 if nDCG is less.")
+@click.option(
+    "--gate",
+    type=click.FloatRange(0, 1),
+    metavar="NDCG",
+    help="Exit 1 if nDCG is less.",
+)
 @click.option("--each", is_flag=True, help="Also each question, the worst first.")
 @click.option("--calibrate", is_flag=True, help="Also the floors that hide little.")
 def evaluate(
@@ -81,8 +86,10 @@ def evaluate(
             try:
                 worths.append((question.query, _judge(client, question, how, found)))
             except CommandError as exc:
+                if exc.exit_code != output.USAGE:
+                    raise
                 message = f"{exc.message}\nquestion: {plain(question.query)[:100]}"
-                raise CommandError(message, exit_code=exc.exit_code) from exc
+                raise UsageError(message) from exc
         judged = {name for one in questions for name in one.grades}
         missing = [one for one in sorted(judged - found) if not _is_there(client, one)]
         floors = _fit_floors(client, questions, mode) if calibrate else None
@@ -142,7 +149,7 @@ def _question(number: int, line: bytes) -> JudgedQuestion:
     except (TypeError, ValueError):
         query, grades = "", {}
     is_graded = all(0 <= one < math.inf for one in grades.values())
-    if query.strip() and is_graded and any(grades.values()):
+    if query.strip() and is_graded and any(grades.values()) and "" not in grades:
         return JudgedQuestion(query, grades)
     message = (
         f"Line {number} is no judged question: write it in UTF-8 as"
