@@ -15,6 +15,10 @@ from shared.settings import setting_names as names
 from shared.settings.settings import Settings
 
 Roles = Iterable[tuple[str, Path]]
+# Each file, and what became of it.
+Placed = list[tuple[str, Path]]
+
+PUT_BACK, LEFT = "put back", "left as it is"
 
 _SETTINGS = "LOGCHORD_CONFIG"
 _FILE = "_FILE"
@@ -45,7 +49,7 @@ def _list_files(environ: Mapping[str, str], settings: Settings) -> Roles:
 
 def put_settings_back(
     file: Path, manifest: Mapping[str, Any], environ: Mapping[str, str]
-) -> list[str]:
+) -> Placed:
     """Write what the settings are read from, unless it is there; tell of each."""
     named = environ.get(_SETTINGS)
     kept = _parts(manifest).get(_SETTINGS)
@@ -61,7 +65,7 @@ def put_settings_back(
 
 def put_files_back(
     file: Path, manifest: Mapping[str, Any], settings: Settings
-) -> list[str]:
+) -> Placed:
     """Write the files that settings name, unless they are there; tell of each."""
     roles = list(_named_in(settings))
     if settings.database_url is None:
@@ -96,13 +100,13 @@ def _of_home(settings: Settings) -> Roles:
         yield f"home/{name}", settings.home / "run" / name
 
 
-def _put_back(file: Path, manifest: Mapping[str, Any], roles: Roles) -> list[str]:
-    parts, told = _parts(manifest), []
+def _put_back(file: Path, manifest: Mapping[str, Any], roles: Roles) -> Placed:
+    parts, placed = _parts(manifest), []
     for role, path in roles:
         if role not in parts:
             continue
         if path.exists():
-            told.append(f"left as it is: {path}")
+            placed.append((LEFT, path))
             continue
         with archive.open_part(file, parts[role]["name"]) as part:
             content = part.read()
@@ -112,8 +116,8 @@ def _put_back(file: Path, manifest: Mapping[str, Any], roles: Roles) -> list[str
         except OSError as exc:
             message = f"{path} cannot be written: {exc.strerror}."
             raise CommandError(message) from exc
-        told.append(f"put back: {path}")
-    return told
+        placed.append((PUT_BACK, path))
+    return placed
 
 
 def _parts(manifest: Mapping[str, Any]) -> dict[str, dict[str, Any]]:

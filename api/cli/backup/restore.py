@@ -52,31 +52,40 @@ def _restore(
     file: Path, manifest: Mapping[str, Any], force: str | None, steps: Steps
 ) -> tuple[list[str], list[tuple[str, str, str]]]:
     """Put all of it back; tell of files, and of what was purged since the backup."""
-    told = configuration_files.put_settings_back(file, manifest, os.environ)
-    settings = load_settings(os.environ)
-    pid = stack.running_pid(settings.home)
-    if pid is not None:
-        message = f"A stack runs in {settings.home} (process {pid}): `logchord down`."
-        raise CommandError(message)
-    told += configuration_files.put_files_back(file, manifest, settings)
-    with (
-        reach_database(steps, settings, makes=True) as url,
-        connect(url, application="restore", autocommit=True) as conn,
-    ):
-        target = look_at_database(conn)
-        _refuse_unfit(target, force)
-        programs = find_programs(conn, url)
-        _put_attachments_back(file, manifest, settings, steps)
-        # That may have taken a while.
-        target = look_at_database(conn)
-        _refuse_unfit(target, force)
-        step = "Filling the database"
-        steps.begin(step)
-        with archive.open_at(file, archive.DATABASE) as dump:
-            fill_database(conn, target, programs, dump)
-        steps.end(step)
-        back = target.purged - look_at_database(conn).purged
-    return told, sorted(back)
+    placed = configuration_files.put_settings_back(file, manifest, os.environ)
+    is_filled = False
+    try:
+        settings = load_settings(os.environ)
+        pid = stack.running_pid(settings.home)
+        if pid is not None:
+            message = f"A stack runs in {settings.home} (process {pid}):"
+            raise CommandError(f"{message} `logchord down`.")
+        others = configuration_files.put_files_back(file, manifest, settings)
+        with (
+            reach_database(steps, settings, makes=True) as url,
+            connect(url, application="restore", autocommit=True) as conn,
+        ):
+            target = look_at_database(conn)
+            _refuse_unfit(target, force)
+            programs = find_programs(conn, url)
+            _put_attachments_back(file, manifest, settings, steps)
+            # That may have taken a while.
+            target = look_at_database(conn)
+            _refuse_unfit(target, force)
+            step = "Filling the database"
+            steps.begin(step)
+            with archive.open_at(file, archive.DATABASE) as dump:
+                fill_database(conn, target, programs, dump)
+            is_filled = True
+            steps.end(step)
+            back = target.purged - look_at_database(conn).purged
+    finally:
+        if not is_filled:
+            # Whatever is typed here next would be read by it.
+            for what, path in placed:
+                if what == configuration_files.PUT_BACK:
+                    path.unlink()
+    return [f"{what}: {path}" for what, path in (*placed, *others)], sorted(back)
 
 
 def _checked(file: Path, steps: Steps) -> dict[str, Any]:

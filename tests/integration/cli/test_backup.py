@@ -215,6 +215,27 @@ def test_a_database_at_work_of_others_or_of_a_newer_schema_is_left_alone(
     assert held(one.database) == before
 
 
+def test_a_restore_that_is_refused_leaves_no_settings_where_it_was_typed(
+    kept, tmp_path
+):
+    one, _ = kept
+    config, file = one.home.parent / "logchord.yaml", tmp_path / "configured.tar"
+    config.write_text("port: 8123\n")
+    made = one.run("backup", str(file))
+    config.unlink()
+    assert made.returncode == 0, made.stderr
+
+    run = partial(typed, environ=one.environ, folder=tmp_path)
+    refused = run("restore", str(file))
+    left = (tmp_path / "logchord.yaml").exists()
+    done = run("restore", str(file), "--force", one.database.rpartition("/")[2])
+
+    assert (refused.returncode, left) == (1, False)
+    assert done.returncode == 0, done.stderr
+    assert "put back: logchord.yaml" in done.stderr
+    assert (tmp_path / "logchord.yaml").read_text() == "port: 8123\n"
+
+
 @pytest.mark.requirement("U23")
 def test_a_restore_that_is_killed_changes_nothing_and_is_begun_again(kept, reap):
     """Afterwards, readers of changes are told of all, and of what comes behind it."""
