@@ -409,7 +409,7 @@ def _describe_flaw(
     merged: Mapping[Name, layers.WrittenSetting],
     origins: Mapping[Name, str],
 ) -> ConfigurationError:
-    """Return the error of a flaw, with the name and the place of its value."""
+    """Describe the flaw of a value by the name and the place where it is written."""
     where = ".".join(str(part) for part in flaw["loc"])
     reason = suggest.explain_flaw(flaw, Settings)
     for name, written in merged.items():

@@ -11,6 +11,7 @@ import jsonschema
 import pytest
 import yaml
 
+from api.cli import output
 from local import runner
 from shared.settings import setting_names
 from shared.settings.settings import Settings
@@ -296,5 +297,7 @@ def test_the_unit_of_systemd_leaves_a_stack_the_time_to_end() -> None:
     assert service["ExecStart"].endswith("/.venv/bin/logchord up")
     # Its children are ended by the runner, in order.
     assert service["KillMode"] == "mixed"
+    # As it ends that is stopped while it starts.
+    assert int(service["SuccessExitStatus"]) == output.INTERRUPTED
     # Behind them the servers end, each in its time.
     assert float(service["TimeoutStopSec"]) >= 4 * runner.STOP_SECONDS
