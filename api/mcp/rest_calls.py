@@ -90,7 +90,9 @@ class RestCalls:
         try:
             answer = await self.client.request(method, path, json=json, params=params)
         except httpx2.TransportError as exc:
-            raise ToolError(_no_answer(self.client, exc).body()) from exc
+            said = f"The API at {self.client.base_url} does not answer"
+            error = UnreachableError(f"{said} ({type(exc).__name__}).")
+            raise ToolError(error.body()) from exc
         if answer.is_success:
             with suppress(ValueError):
                 body = answer.json() if answer.content else {}
@@ -161,13 +163,6 @@ class RestCalls:
         several = ", ".join(f"{one['source']}/{one['external_id']}" for one in items)
         message = f"{ref[:100]!r} may be any of: {several}."
         raise ToolError(InvalidRequestError(message, code="not_found").body())
-
-
-def _no_answer(
-    client: httpx2.AsyncClient, exc: httpx2.TransportError
-) -> UnreachableError:
-    message = f"The API at {client.base_url} does not answer ({type(exc).__name__})."
-    return UnreachableError(message)
 
 
 def _error_body(answer: httpx2.Response) -> Mapping[str, Any]:

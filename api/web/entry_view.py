@@ -12,7 +12,6 @@ from api.context import ApiContext
 from api.entries.entry_amount import BRIEF
 from api.entries.entry_bodies import answer, make_readable
 from api.entries.routes import entries, threads
-from api.entries.routes.permalink import REVISION
 from api.entries.worded_findings import word_findings
 from api.search.hit_amount import AskedAmount
 from api.search.routes import similar
@@ -20,6 +19,7 @@ from api.web import rendering
 from api.web.entry_text import Piece, Stretch, marked_pieces, split_text
 from shared.access.scope import Scope
 from shared.entries.reading import read_entries, readable_texts
+from shared.entries.refs import REVISION
 from shared.errors import LogchordError
 from shared.postgres.pool import connection
 

@@ -18,7 +18,9 @@ def pages() -> Iterator[list[dict[str, Any]]]:
     """First versions, oldest first, then their edits; no page names an entry twice."""
     first = [row for source in SOURCES for row in _rows(source)]
     # By instant, not as text: the offset changes in March.
-    yield from _cut(sorted(first, key=_instant))
+    yield from _cut(
+        sorted(first, key=lambda row: datetime.fromisoformat(row["entry_time"]))
+    )
     yield from _cut(_rows("edits"))
 
 
@@ -34,10 +36,6 @@ def three_commands() -> list[str]:
 def _rows(name: str) -> list[dict[str, Any]]:
     lines = (_FOLDER / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()
     return [json.loads(line) for line in lines]
-
-
-def _instant(row: dict[str, Any]) -> datetime:
-    return datetime.fromisoformat(row["entry_time"])
 
 
 def _cut(rows: Iterable[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:

@@ -13,7 +13,7 @@ from shared.entries import identity
 from shared.postgres.fetch_rows import fetch_all
 
 _PERMALINK = "/e/"
-_REVISION = re.compile(r"@([1-9][0-9]{0,9})\Z")
+REVISION = re.compile(r"@([1-9][0-9]{0,9})\Z")
 
 _OF_TENANT: LiteralString = """
     SELECT e.id AS entry_id, e.source, e.external_id
@@ -68,7 +68,7 @@ def split_pin(ref: str) -> tuple[str, int | None]:
 
     An `@` may be part of a name, so that the whole of it is looked for first.
     """
-    pinned = _REVISION.search(ref)
+    pinned = REVISION.search(ref)
     return (ref[: pinned.start()], int(pinned[1])) if pinned else (ref, None)
 
 

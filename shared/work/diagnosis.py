@@ -18,7 +18,7 @@ from shared.work.upkeep_loops import MESSAGES_LOOP, LoopState
 
 LOOP_IS_QUIET_SECONDS = 30.0
 MESSAGE_PREFIX = "message:"
-_CHORES_QUEUE = task_names.QUEUE_OF[task_names.EXPIRE]
+CHORES_QUEUE = task_names.QUEUE_OF[task_names.EXPIRE]
 
 # Looked at less often: what is late by its own measure.
 _QUIET_SECONDS = {"retention": 180.0, MESSAGES_LOOP: 180.0}
@@ -235,15 +235,15 @@ def _waiting(seen: SystemState) -> Iterator[Problem]:
 
 def _chores(seen: SystemState) -> Iterator[Problem]:
     """Yield which chores nobody works on, and why they were put off."""
-    alive = _alive(seen.processes, _CHORES_QUEUE)
+    alive = _alive(seen.processes, CHORES_QUEUE)
     for one in seen.chores:
         late = (seen.as_of - (one.heartbeat or one.created_at)).total_seconds()
         if not alive and late > _PATIENCE_SECONDS:
             yield Problem(
-                f"queue {_CHORES_QUEUE}",
+                f"queue {CHORES_QUEUE}",
                 f"The chore {one.kind!r} waits, and no worker of the queue"
-                f" {_CHORES_QUEUE} is alive: start `logchord serve worker"
-                f" {_CHORES_QUEUE}`. It goes on where it stopped.",
+                f" {CHORES_QUEUE} is alive: start `logchord serve worker"
+                f" {CHORES_QUEUE}`. It goes on where it stopped.",
             )
         elif one.error is not None and one.strikes:
             yield Problem(

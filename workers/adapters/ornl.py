@@ -1,19 +1,24 @@
 """ORNL, as its records are known: the generic reader with one mapping."""
 
-from collections.abc import Mapping
+import hashlib
+import io
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import Any, BinaryIO, ClassVar
 
+from shared.adapter_contract.conditional_fetch import Answered, if_changed
 from shared.adapter_contract.contract import (
     AdapterDescriptor,
+    FileStat,
     RawItem,
     Recognition,
     Source,
     SourceIO,
 )
 from shared.adapter_contract.entry import Entry
+from shared.errors import IngestionError
 from workers.adapters.files import json_records
-from workers.adapters.files.fetched_file import FetchedFile
 from workers.adapters.files.file_progress import Files
 from workers.adapters.files.first_record import recognise_by_keys
 from workers.adapters.files.generic_json import GenericJSON, JSONArgs
@@ -83,4 +88,43 @@ class Ornl(GenericJSON):
     def _files(self) -> Files | None:
         if not self._url:
             return super()._files()
-        return FetchedFile(self._io, self._url, self._source.read_by)
+        return _FetchedFile(self._io, self._url, self._source.read_by)
+
+
+class _FetchedFile:
+    """A file that lies at an address; its content tells whether it has changed."""
+
+    def __init__(self, source_io: SourceIO, url: str, read_by: str | None) -> None:
+        self._io = source_io
+        self._url = url
+        self._read_by = read_by
+        self._body = b""
+        self._answered: Answered | None = None
+
+    def names(self) -> list[str]:
+        """Return the address."""
+        return [self._url]
+
+    def stat(self, name: str, known: Mapping[str, str]) -> FileStat | None:
+        """Fetch the file, unless its server says that it is still the one `known`."""
+        before = Answered.read(known)
+        reply = if_changed(self._io.http, name, before, self._read_by)
+        if reply is None:
+            return None
+        if not reply.body.strip():
+            message = "The address answers with nothing, which is no list of records."
+            raise IngestionError(message, reason="unexpected_shape")
+        self._body = reply.body
+        self._answered = Answered.of(reply, name, self._read_by)
+        digest = hashlib.sha256(reply.body).digest()
+        return FileStat(len(reply.body), 0, int.from_bytes(digest[:6]))
+
+    @property
+    def answer(self) -> dict[str, str]:
+        """Return by what its server knows the last answer again."""
+        return self._answered.kept() if self._answered else {}
+
+    @contextmanager
+    def open(self, name: str) -> Iterator[BinaryIO]:  # noqa: ARG002 - there is but one
+        """Open the fetched file for reading."""
+        yield io.BytesIO(self._body)

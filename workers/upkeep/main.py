@@ -43,6 +43,7 @@ from shared.version import VERSION
 from shared.watch import alert_rows, tell_problems
 from shared.work import (
     chore_records,
+    diagnosis,
     due_work,
     lag,
     live_processes,
@@ -70,7 +71,6 @@ RETENTION_SECONDS = 60.0
 INDEX_SECONDS = 5.0
 MESSAGES_SECONDS = 5.0
 ALERT_QUEUE = task_names.QUEUE_OF[task_names.DELIVER_ALERTS]
-CHORES_QUEUE = task_names.QUEUE_OF[task_names.EXPIRE]
 SCHEDULE_SECONDS = 1.0
 # How often the installation does each of its chores.
 CHORES = {
@@ -190,7 +190,8 @@ def nudge_chores(conn: Connection, app: Any) -> None:
     if not late:
         return
     with _broker_or_next_turn("chores_without_broker"):
-        room = _room(conn, app, {CHORES_QUEUE})[CHORES_QUEUE]
+        queue = diagnosis.CHORES_QUEUE
+        room = _room(conn, app, {queue})[queue]
         for kind, maintenance_id in random.sample(late, len(late))[: max(0, room)]:
             nudges.send_chore(app, kind, maintenance_id)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import resource
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
@@ -126,7 +125,9 @@ def flower() -> NoReturn:
     settings = _settings()
     # Open without a login unless one is set; the environment keeps it out of `ps`.
     if not os.environ.get("FLOWER_BASIC_AUTH"):
-        os.environ["FLOWER_BASIC_AUTH"] = _flower_login(settings.home)
+        from local import secrets
+
+        os.environ["FLOWER_BASIC_AUTH"] = secrets.of_home(settings.home).flower_login
     os.environ.setdefault("FLOWER_ADDRESS", "127.0.0.1")
     os.environ["FLOWER_PORT"] = str(settings.flower_port)
     os.environ["FLOWER_READ_ONLY"] = "true"
@@ -150,12 +151,6 @@ def _settings() -> Settings:
     from shared.settings.settings import Settings
 
     return Settings.load(os.environ)
-
-
-def _flower_login(home: Path) -> str:
-    from local import secrets
-
-    return secrets.of_home(home).flower_login
 
 
 def _become(*arguments: str) -> NoReturn:

@@ -7,14 +7,12 @@ from typing import TYPE_CHECKING
 
 from local.secrets import write_private
 from shared.access import keys
+from shared.access.scope import SCOPES
 from shared.errors import AccessError
 from shared.postgres.pool import connect
 
 if TYPE_CHECKING:
     from psycopg import Connection
-
-_SCOPES = ("read", "search", "ingest", "admin")
-_TENANT, _SUBJECT = "default", "cli"
 
 
 def ensure(database_url: str, home: Path) -> None:
@@ -24,7 +22,11 @@ def ensure(database_url: str, home: Path) -> None:
         if path.exists() and _works(conn, path.read_text(encoding="utf-8").strip()):
             return
         created = keys.create_key(
-            conn, tenant=_TENANT, name="cli", subject=_SUBJECT, scopes=_SCOPES
+            conn,
+            tenant=keys.DEFAULT_TENANT,
+            name="cli",
+            subject="cli",
+            scopes=SCOPES,
         )
         write_private(path, created.token)
 

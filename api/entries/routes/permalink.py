@@ -1,6 +1,5 @@
 """The address of an entry that survives a rebuild from its source."""
 
-import re
 from typing import Annotated
 from urllib.parse import unquote
 
@@ -12,11 +11,11 @@ from api.entries.entry_bodies import MAX_REVISION, NOT_CHANGED, answer
 from api.entries.schemas.entries import EntryOut
 from api.strict_route import described, strict_router
 from shared.entries.reading import read_entries
+from shared.entries.refs import REVISION
 from shared.postgres.pool import connection
 
 router = strict_router("/e", "entries", needs("read"))
 
-REVISION = re.compile(r"@([1-9][0-9]{0,9})\Z")
 TWIN = b".json"
 
 

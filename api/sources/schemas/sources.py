@@ -9,7 +9,6 @@ from pydantic import ConfigDict, Field
 
 from api.server.body_model import RequestBody, ResponseBody, dump_fields
 from shared.search.absence import coverage
-from shared.settings.source_sections import SourceSettings
 from shared.sources import load_adapter
 from shared.sources.admin.check_source import Checked
 from shared.sources.admin.source_overview import SourceView
@@ -197,7 +196,8 @@ def source_out(one: SourceView, *, admin: bool) -> dict[str, Any]:
         "consecutive_failures": standing.failures if standing else 0,
         "last_error": _error(standing.last_error, admin=admin) if standing else None,
         "readers": one.settings.args.get("readers") if admin else None,
-        "config_hash": _hash_of(one.settings, standing.config_hash if standing else ""),
+        "config_hash": (standing.config_hash if standing else "")
+        or load_adapter.config_hash(one.settings),
     }
     if admin:
         shown["cursor"] = {kind: row.cursor for kind, row in one.standings.items()}
@@ -222,10 +222,6 @@ def _error(error: dict[str, Any] | None, *, admin: bool) -> dict[str, Any] | Non
     shown = dict(error)
     details = {k: v for k, v in shown.pop("details", {}).items() if k != "technical"}
     return {**shown, "details": details} if details else shown
-
-
-def _hash_of(settings: SourceSettings, stored: str) -> str:
-    return stored or load_adapter.config_hash(settings)
 
 
 def check_out(found: Checked, sample: list[dict[str, Any]]) -> dict[str, Any]:

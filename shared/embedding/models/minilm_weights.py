@@ -57,7 +57,7 @@ def read_safetensors(path: Path) -> Tensors:
     for name, entry in header.items():
         if entry.get("dtype") != "F32":
             continue
-        begin, end = _pair(entry["data_offsets"])
+        begin, end = _shape(entry["data_offsets"])
         values = np.frombuffer(raw[header_end + begin : header_end + end], dtype="<f4")
         tensors[name] = values.reshape(_shape(entry["shape"]))
     return tensors
@@ -79,11 +79,6 @@ def require_sha256(path: Path, wanted: str) -> None:
             f"The model file {path} is not the one that Logchord knows: its sha256 is "
             f"{found[:12]}, not {wanted[:12]}. Run `make setup` to install it again."
         )
-
-
-def _pair(value: object) -> tuple[int, int]:
-    begin, end = _shape(value)
-    return begin, end
 
 
 def _shape(value: object) -> tuple[int, ...]:

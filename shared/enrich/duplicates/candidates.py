@@ -78,7 +78,10 @@ def find_candidates(
     given = {
         "tenant": tenant,
         "bands": [format_array(one.bands) for one in shapes],
-        "sought": [format_array(_sought(one)) for one in shapes],
+        "sought": [
+            format_array([*one.marks, _UNNAMED] if one.marks else [_ANY])
+            for one in shapes
+        ],
         "marks": [format_array(one.marks) for one in shapes],
         "runs": [len(one.runs) for one in shapes],
         "alike": similarity.ALIKE,
@@ -94,7 +97,3 @@ def find_candidates(
         for row in cur.execute(_MAY_BE_ALIKE, given, prepare=False):
             found[row.number - 1].append(row)
     return found
-
-
-def _sought(shape: Shape) -> list[int]:
-    return [*shape.marks, _UNNAMED] if shape.marks else [_ANY]

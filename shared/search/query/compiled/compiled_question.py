@@ -263,7 +263,11 @@ def _bounded(condition: Condition, max_terms: int) -> tuple[Condition, int]:
     over = len([*dict.fromkeys(conditions.iterate_leaves(condition))]) - max_terms
     if over <= 0:
         return condition, 0
-    plain = sorted(dict.fromkeys(_plain(condition)), key=_length, reverse=True)
+    plain = sorted(
+        dict.fromkeys(_plain(condition)),
+        key=lambda one: len(one.word or "".join(one.lexemes)),
+        reverse=True,
+    )
     kept = max(0, len(plain) - over)
     left = _without(condition, {*plain[kept:]})
     if left is None or not conditions.is_found(left):
@@ -271,10 +275,6 @@ def _bounded(condition: Condition, max_terms: int) -> tuple[Condition, int]:
         kept = max(1, kept)
         left = _without(condition, {*plain[kept:]})
     return (condition, 0) if left is None else (left, len(plain) - kept)
-
-
-def _length(word: conditions.Clause) -> int:
-    return len(word.word or "".join(word.lexemes))
 
 
 def _plain(condition: Condition) -> Iterator[conditions.Clause]:
