@@ -124,7 +124,7 @@ def prepare(
             # Somebody has deleted it, or put another in its place.
             log.warning("rebuild_begins_again", index=site.name, phase=phase)
             return lambda _: Progress({"phase": "create"}, 0, chore.total)
-    return _PHASES[phase](site)
+    return PHASES[phase](site)
 
 
 def _read(site: _Site) -> Effect:
@@ -276,7 +276,7 @@ def _drop(site: _Site) -> Effect:
     return lambda _: Progress(None, done, total=done, result=result)
 
 
-_PHASES: dict[str, Callable[[_Site], Effect]] = {
+PHASES: dict[str, Callable[[_Site], Effect]] = {
     "read": _read,
     "reading": _reading,
     "create": _create,
@@ -290,11 +290,6 @@ _PHASES: dict[str, Callable[[_Site], Effect]] = {
     "swap": _swap,
     "drop": _drop,
 }
-
-
-def phases() -> list[str]:
-    """Return the phases of a rebuild in their order."""
-    return list(_PHASES)
 
 
 def _page(site: _Site) -> list[Sized]:

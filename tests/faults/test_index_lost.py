@@ -31,7 +31,7 @@ LIFTED_SECONDS = 35.0
 # So many come in while the index is away; what is live goes before what fills it.
 WRITTEN = 20
 # Those of a rebuild that reads no text anew, where nothing differs.
-PHASES = set(rebuild.phases()) - {"read", "reading", "drain"}
+PHASES = set(rebuild.PHASES) - {"read", "reading", "drain"}
 REBUILD = "chores.rebuild_index"
 
 _TRIED: LiteralString = """

@@ -118,7 +118,7 @@ def prepare(
 ) -> Effect:
     """Do the next step outside every transaction; return the commit of its effect."""
     site = _Site(chore, pool, prefix, encoder)
-    return _PHASES[site.came["phase"]](site)
+    return PHASES[site.came["phase"]](site)
 
 
 def _open(site: _Site) -> Effect:
@@ -238,7 +238,7 @@ def _switch(site: _Site) -> Effect:
     return commit
 
 
-_PHASES: dict[str, Callable[[_Site], Effect]] = {
+PHASES: dict[str, Callable[[_Site], Effect]] = {
     "open": _open,
     "mark": _mark,
     "wait": _wait,
@@ -249,11 +249,6 @@ _PHASES: dict[str, Callable[[_Site], Effect]] = {
     "warm": _warm,
     "switch": _switch,
 }
-
-
-def phases() -> list[str]:
-    """Return the phases of a re-embedding in their order."""
-    return list(_PHASES)
 
 
 def _ended(conn: Connection, site: _Site, *, not_live: str | None) -> Progress:

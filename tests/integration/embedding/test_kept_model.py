@@ -22,7 +22,7 @@ pytestmark = pytest.mark.timeout(240)
 
 
 class Reembedding(Watched):
-    kind, begins = REEMBED_MODEL, next(iter(reembed.phases()))
+    kind, begins = REEMBED_MODEL, next(iter(reembed.PHASES))
 
 
 def save(conn: Connection, settings: Settings, name: str) -> UUID:

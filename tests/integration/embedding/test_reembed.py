@@ -28,7 +28,7 @@ from workers.tasks.enhance import embed_entries
 pytestmark = pytest.mark.timeout(240)
 TENANT = "default"
 OLD, NEW = "hashing-384", "hashing-128"
-PHASES = tuple(reembed.phases())
+PHASES = tuple(reembed.PHASES)
 
 
 class Reembedding(Watched):

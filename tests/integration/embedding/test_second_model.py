@@ -65,7 +65,7 @@ GERMAN = {"water", "smoke", "oil"}
 
 
 class Reembedding(Watched):
-    kind, begins = REEMBED_MODEL, next(iter(reembed.phases()))
+    kind, begins = REEMBED_MODEL, next(iter(reembed.PHASES))
 
 
 @pytest.fixture

@@ -30,7 +30,7 @@ from workers.tasks.index import index_entries
 
 pytestmark = pytest.mark.timeout(240)
 TENANT = "default"
-PHASES = tuple(rebuild.phases())
+PHASES = tuple(rebuild.PHASES)
 
 
 class Rebuilding(Watched):
