@@ -100,16 +100,10 @@ def test_the_wait_that_a_source_asks_for_is_read_and_bounded(text, seconds):
 @pytest.mark.parametrize(
     "address",
     [
-        "https://x/login",
-        "https://x/Login.php?next=/elog",
-        "https://x/user_login",
-        "https://x/weblogin/",
-        "https://x/sign-in",
-        "https://sso.example.org/",
-        "https://x/saml2/idp",
-        "https://x/oauth2/authorize?client_id=1",
-        "https://x/cas/",
-        "https://x/demo/?fail=1",
+        *("https://x/login", "https://x/Login.php?next=/elog", "https://x/user_login"),
+        *("https://x/weblogin/", "https://x/sign-in", "https://sso.example.org/"),
+        *("https://x/saml2/idp", "https://x/oauth2/authorize?client_id=1"),
+        *("https://x/cas/", "https://x/demo/?fail=1"),
     ],
 )
 def test_a_login_is_known_by_its_address(address):

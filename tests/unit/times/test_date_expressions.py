@@ -258,18 +258,8 @@ def test_a_field_takes_its_end_of_an_interval(name: str, meant: str) -> None:
 
 _WORDS = st.sampled_from(
     [
-        *(
-            "last",
-            "this",
-            "past",
-            "owl",
-            "shift",
-            "night",
-            "monday",
-            "june",
-            "2024",
-            "-",
-        ),
+        *("last", "this", "past", "owl", "shift", "night", "monday", "june"),
+        *("2024", "-"),
         *("week", "ago", "3", "..", ">=", "since", "12:00", "06", ".", "morning", " "),
     ]
 )

@@ -59,14 +59,8 @@ TABLE = [
     ),
 ]
 UNTOUCHED = [
-    "Pumpe vor dem Ventil",
-    "Temperatur nach der Pumpe",
-    "Druck im Tank",
-    "Nachtschicht",
-    "die Pumpe",
-    "transistor die",
-    "am Ventil",
-    "5 Uhr",
+    *("Pumpe vor dem Ventil", "Temperatur nach der Pumpe", "Druck im Tank"),
+    *("Nachtschicht", "die Pumpe", "transistor die", "am Ventil", "5 Uhr"),
 ]
 
 
