@@ -26,11 +26,8 @@ _SETUP_SECONDS = 120
 
 # Under lc_ctype C, lower() and ILIKE miss umlauts and pg_trgm drops them.
 _LOCALE = (
-    "--encoding=UTF8",
-    "--locale-provider=builtin",
-    "--builtin-locale=C.UTF-8",
-    "--lc-collate=C",
-    "--lc-ctype=C.UTF-8",
+    *("--encoding=UTF8", "--locale-provider=builtin", "--builtin-locale=C.UTF-8"),
+    *("--lc-collate=C", "--lc-ctype=C.UTF-8"),
 )
 
 # Every process of the Procfile with all of its children, each pool full, some spare.

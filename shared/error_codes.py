@@ -64,16 +64,9 @@ CODES: dict[str, ErrorCode] = {
     **{
         code: ErrorCode(422, Category.REQUEST, _C, retriable=False)
         for code in (
-            "validation_failed",
-            "nul_character",
-            "lone_surrogate",
-            "naive_time",
-            "time_out_of_range",
-            "query_too_long",
-            "idempotency_key_invalid",
-            "metadata_too_wide",
-            "url_not_allowed",
-            "unsafe_archive",
+            *("validation_failed", "nul_character", "lone_surrogate", "naive_time"),
+            *("time_out_of_range", "query_too_long", "idempotency_key_invalid"),
+            *("metadata_too_wide", "url_not_allowed", "unsafe_archive"),
             "unknown_filter",
         )
     },

@@ -11,17 +11,9 @@ PREFIX = "LOGCHORD_"
 # Words that any program may use (HOST, PORT, HOME, CACHE) are not among them.
 BARE = frozenset(
     {
-        "database_url",
-        "broker_url",
-        "search_redis_url",
-        "opensearch_url",
-        "opensearch_index",
-        "opensearch_zip",
-        "vector_table_prefix",
-        "embedding_model",
-        "log_level",
-        "log_queries",
-        "flower_port",
+        *("database_url", "broker_url", "search_redis_url", "opensearch_url"),
+        *("opensearch_index", "opensearch_zip", "vector_table_prefix"),
+        *("embedding_model", "log_level", "log_queries", "flower_port"),
     }
 )
 

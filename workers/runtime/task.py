@@ -45,18 +45,10 @@ Ids = Annotated[tuple[UUID, ...], Field(max_length=128)]
 
 # Where tasks are; to import one of them makes its tasks known.
 MODULES = (
-    "workers.tasks.agent",
-    "workers.tasks.alert",
-    "workers.tasks.answer",
-    "workers.tasks.attachments",
-    "workers.tasks.chores",
-    "workers.tasks.duplicates",
-    "workers.tasks.enhance",
-    "workers.tasks.index",
-    "workers.tasks.ingest",
-    "workers.tasks.search",
-    "workers.tasks.stages",
-    "workers.tasks.synthesize",
+    *("workers.tasks.agent", "workers.tasks.alert", "workers.tasks.answer"),
+    *("workers.tasks.attachments", "workers.tasks.chores", "workers.tasks.duplicates"),
+    *("workers.tasks.enhance", "workers.tasks.index", "workers.tasks.ingest"),
+    *("workers.tasks.search", "workers.tasks.stages", "workers.tasks.synthesize"),
 )
 
 # What a message carries of the request that it belongs to.

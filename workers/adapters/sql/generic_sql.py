@@ -229,10 +229,7 @@ class GenericSQL:
             confidence=0.9,
             why=f"The address is one of a database ({scheme}).",
             asks=(
-                "timezone",
-                "args.dsn",
-                "args.query",
-                "args.since_column",
+                *("timezone", "args.dsn", "args.query", "args.since_column"),
                 "args.map",
             ),
         )
