@@ -1,17 +1,17 @@
 """One shape for every error: the API's one place that catches everything."""
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, get_args, get_origin
 
 import structlog
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from pydantic import BaseModel, Field
+from pydantic.fields import FieldInfo
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 from starlette.routing import compile_path
 
-from api.server import body_place
 from api.server.body_model import Body
 from api.server.json_response import as_json
 from shared import suggest
@@ -207,7 +207,7 @@ def _path(error: Any, model: Any, within: int) -> list[str]:
     below = error["loc"][within:]
     if model is not None and error["loc"][0] == "body":
         is_unknown = error["type"] == suggest.UNKNOWN
-        below = body_place.as_sent(model, below, is_unknown=is_unknown)
+        below = _as_sent(model, below, is_unknown=is_unknown)
     return [str(part) for part in (*place, *below)]
 
 
@@ -232,3 +232,34 @@ def invalid(errors: Any, model: Any = None, within: int = 1) -> InvalidRequestEr
     message = f"{first['path']}: {first['message']}"
     message += "" if message.endswith((".", "?")) else "."
     return InvalidRequestError(message[:500], details={"fields": fields})
+
+
+def _as_sent(
+    body: Any, place: Sequence[str | int], *, is_unknown: bool
+) -> list[str | int]:
+    """Return a place of a body without the names that models of a choice have.
+
+    Of `PushBody` these are `one` and `many`, of `rerank` all that it may be.
+    `is_unknown`: the last of the place is a field that no model has.
+    """
+    said = [body]
+    kept: list[str | int] = []
+    for number, part in enumerate(place, 1):
+        models = [one for annotation in said for one in suggest.find_models(annotation)]
+        found = [info for one in models if (info := _field(one, part)) is not None]
+        if found:
+            said = [info.annotation for info in found]
+        is_key = isinstance(part, int) or any(map(_is_mapping, said))
+        if found or is_key or (is_unknown and number == len(place)):
+            kept.append(part)
+    return kept
+
+
+def _field(model: type[BaseModel], part: str | int) -> FieldInfo | None:
+    fields = model.model_fields
+    named = (info for info in fields.values() if part == info.alias)
+    return fields.get(str(part)) or next(named, None)
+
+
+def _is_mapping(said: Any) -> bool:
+    return get_origin(said) is dict or any(map(_is_mapping, get_args(said)))

@@ -209,11 +209,9 @@ def _look_at_entries(sides: Sides, came: Mapping[str, Any]) -> Differences:
     known = {row.id for row in page if not row.is_past}
     strangers = {one: v for one, v in found.items() if one not in known}
     differ, extra, past = _look_again(sides, epoch, suspects, strangers)
-    goes_on = (
-        {**came, "days": others, "after": None}
-        if is_last
-        else {**came, "after": str(until)}
-    )
+    goes_on = {**came, "after": None if is_last else str(until)}
+    if is_last:
+        goes_on["days"] = others
     return Differences(goes_on, len(page), tuple(differ), tuple(extra), tuple(past))
 
 

@@ -59,14 +59,10 @@ def count(
     """Count one facility's entries, and those in a model's table; raise if too late."""
     # Each of the two: they read millions of rows, and nobody waits for both.
     limit_time(conn, most_ms // 2)
-    return EmbeddingCounts(
-        entries=entries(conn, tenant),
-        embedded=(
-            0
-            if model is None
-            else vectors.count_embedded_entries(conn, model.table_name, tenant)
-        ),
-    )
+    embedded = 0
+    if model is not None:
+        embedded = vectors.count_embedded_entries(conn, model.table_name, tenant)
+    return EmbeddingCounts(entries=entries(conn, tenant), embedded=embedded)
 
 
 def entries(conn: Connection, tenant: str) -> int:

@@ -242,11 +242,9 @@ def _listed(
 ) -> dict[str, Any]:
     """Return a page by time, searched now: a list may be longer than any window."""
     first, *behind = after
-    place = (
-        ListingPosition(datetime.fromisoformat(behind[0]), UUID(behind[1]))
-        if behind
-        else None
-    )
+    place = None
+    if behind:
+        place = ListingPosition(datetime.fromisoformat(behind[0]), UUID(behind[1]))
     ask = replace(Ask.lasting(plan, READ_MS / 1000), limit=plan.limit + 1)
     rows = newest.following(ask, reader.context, place or ListingPosition())
     shown = rows[: plan.limit]

@@ -260,11 +260,10 @@ def _thresholds(
     """Return the thresholds that admitted candidates or cut them, by name."""
     floor = next((b.floor for b in searched if b.floor is not None), None)
     notes = {note.code for b in searched for note in b.diagnostics}
+    is_respelt = "fuzzy_fallback" in notes
     applied = {
         "similarity_threshold": floor,
-        "fuzzy_threshold": plan.words.fuzzy_threshold
-        if "fuzzy_fallback" in notes
-        else None,
+        "fuzzy_threshold": plan.words.fuzzy_threshold if is_respelt else None,
         **_score_thresholds(plan, order),
     }
     return {name: value for name, value in applied.items() if value is not None}

@@ -134,11 +134,9 @@ def make_highlighter(
     wanted = expandable_words.patterns(plan.tree)
     codes = {note.code for one in branches for note in one.diagnostics}
     own = find_own_languages(plan.tree)
-    misspelt = (
-        expandable_words.words((guard.condition for guard in asked.guards), own)
-        if "fuzzy_fallback" in codes
-        else []
-    )
+    guarded = (guard.condition for guard in asked.guards)
+    is_respelt = "fuzzy_fallback" in codes
+    misspelt = expandable_words.words(guarded, own) if is_respelt else []
     if not wanted and not misspelt:
         return Highlighter(asked, facility)
     tenant, alike = plan.scope.tenant, plan.words.fuzzy_threshold

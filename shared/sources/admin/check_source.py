@@ -134,11 +134,9 @@ def check(opened: Opened, rules: PullRules) -> Checked:
             if sum(lost.values()) > len(drafts):
                 reason = max(lost, key=lost.__getitem__)
         if not drafts and not problems:
-            problems.append(
-                f"It answers, and the last {_DAYS} days hold no entry."
-                if opened.capabilities.windows
-                else "It answers, and holds no entry."
-            )
+            has_windows = opened.capabilities.windows
+            when = f"the last {_DAYS} days hold" if has_windows else "holds"
+            problems.append(f"It answers, and {when} no entry.")
     except LogchordError as exc:
         problems.append(exc.message)
         reason, ok = getattr(exc, "reason", None) or exc.error_code, False

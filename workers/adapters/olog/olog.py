@@ -274,14 +274,8 @@ class Olog:
         if numbered and log.get("modifyDate") is not None:
             owner = self._first_owner(external_id, log.get("createdDate"))
             payload = log if owner is None else {"log": log, "first_owner": owner}
-        return RawItem(
-            external_id=external_id,
-            payload=payload,
-            url=f"{self._api}/logs/{log_entry.quoted(external_id)}"
-            if numbered
-            else None,
-            fetched_at=fetched_at,
-        )
+        url = f"{self._api}/logs/{log_entry.quoted(external_id)}" if numbered else None
+        return RawItem(external_id, payload, url=url, fetched_at=fetched_at)
 
     def _first_owner(self, external_id: str, created: Any) -> str | None:
         """Return who wrote a log that was edited since, asked once and remembered."""

@@ -325,11 +325,9 @@ class GenericREST:
     ) -> Iterator[AdapterPage]:
         """Yield the page; one that is larger than asked for comes in several."""
         has_details = self.args.detail
-        most = (
-            min(self._source.page_size, _DETAILS)
-            if has_details
-            else self._source.page_size
-        )
+        most = self._source.page_size
+        if has_details:
+            most = min(most, _DETAILS)
         is_first = True
         while listed or is_first:
             is_first = False

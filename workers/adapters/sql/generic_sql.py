@@ -244,11 +244,8 @@ class GenericSQL:
         floor = (window.start if window else None) or self._source.history_start
         if kept is None:
             return floor or _FIRST
-        return (
-            max(kept - self._overlap, window.start)
-            if window and window.start
-            else (kept - self._overlap)
-        )
+        at = kept - self._overlap
+        return max(at, window.start) if window and window.start else at
 
     def _next_lower(self, reached: _Reached, before: datetime) -> datetime:
         if reached.at is None:

@@ -92,11 +92,8 @@ def find(conn: Connection, plan: Plan, entry: EntryView) -> list[Outcome]:
             log.warning("alike_not_read", way=name, code=exc.error_code)
             failed.append(exc)
             late = exc.out_of_time
-            found.append(
-                outcome.make_overdue(name, unit)
-                if late
-                else outcome.make_failure(name, unit, exc)
-            )
+            overdue = outcome.make_overdue(name, unit)
+            found.append(overdue if late else outcome.make_failure(name, unit, exc))
     if failed and not any(one.status in {"ok", "empty"} for one in found):
         raise failed[0]
     return found
