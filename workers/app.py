@@ -10,7 +10,7 @@ from typing import Any
 from celery import bootsteps, signals
 from celery.platforms import SecurityWarning
 
-from shared import garbage, switch_interval
+from shared import interpreter
 from shared import log as logs
 from shared.messaging.celery_app import make_app
 from shared.settings.settings import Settings
@@ -90,8 +90,8 @@ app.steps["worker"].add(Reporting)
 def _on_ready(**_: Any) -> None:
     ending.watch_for_quit()
     if kind.pool == "threads":
-        garbage.spare_what_stands()
-        switch_interval.take_short_turns()
+        interpreter.freeze_what_stands()
+        interpreter.take_short_turns()
         _growth.watch()
     log.info("worker_ready", metrics_port=worker_metrics.served(settings.metrics_port))
 
@@ -108,7 +108,7 @@ def _warm(**_: Any) -> None:
         # A second of work: each child that is started for a dead one would pay it.
         languages.load()
     if kind.pool == "prefork":
-        garbage.spare_what_stands()
+        interpreter.freeze_what_stands()
 
 
 @signals.worker_process_init.connect

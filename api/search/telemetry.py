@@ -17,7 +17,7 @@ from shared.errors import DatabaseConnectionError, DatabaseQueryError
 from shared.log import get_logger
 from shared.postgres import statement_deadline
 from shared.postgres.pool import Pool, connection
-from shared.search.quality import search_events, unwritten_words
+from shared.search.quality import missed_words, search_events
 from shared.search.quality.search_events import Detail, EventKeys, SearchEvent
 from shared.search.query import entities
 from shared.settings.settings import Settings
@@ -193,12 +193,12 @@ class Telemetry:
             statement_deadline.limit_time(conn, _WRITE_MS)
             search_events.store_events(conn, asked.tenant, events)
             if unsupported:
-                unwritten_words.note_unwritten_words(
+                missed_words.note_unwritten_words(
                     conn, asked.tenant, unsupported, self._devices(asked.query)
                 )
             if before is not None and is_reformulated:
                 for word in self._said_instead(before, asked.query, details["status"]):
-                    unwritten_words.note_other_words(
+                    missed_words.note_other_words(
                         conn, asked.tenant, before.unwritten, word
                     )
 

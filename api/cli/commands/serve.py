@@ -41,10 +41,10 @@ def api() -> None:
     import uvicorn
 
     from api.server import connection_timeouts
-    from shared import garbage, switch_interval
+    from shared import interpreter
     from shared.settings.settings import load_report
 
-    switch_interval.take_short_turns()
+    interpreter.take_short_turns()
     report = load_report(os.environ)
     for told in report.warnings:
         click.echo(f"warning: {told}", err=True)
@@ -55,7 +55,7 @@ def api() -> None:
         from api.app import create_app
 
         app = create_app()
-        garbage.spare_what_stands()
+        interpreter.freeze_what_stands()
         return app
 
     uvicorn.run(
@@ -93,9 +93,9 @@ def mcp(*, stdio: bool) -> None:
         return
     import uvicorn
 
-    from shared import switch_interval
+    from shared import interpreter
 
-    switch_interval.take_short_turns()
+    interpreter.take_short_turns()
     settings = _settings()
     _allow_connections()
     uvicorn.run(

@@ -27,9 +27,9 @@ from shared.postgres import statement_deadline
 from shared.postgres.pool import connection
 from shared.search.quality import (
     feedback,
+    missed_words,
     quality_signals,
     search_events,
-    unwritten_words,
 )
 from shared.search.quality.quality_signals import MOST_ALERTS, AlertRules
 from shared.search.quality.search_events import EventKeys, SearchEvent
@@ -115,7 +115,7 @@ def get_words(caller: Caller, ctx: Ctx, window_hours: Hours = 24 * 7) -> Respons
     """List words by the device that they were asked about."""
     since, _ = _window(window_hours)
     with connection(ctx.pool) as conn:
-        found = unwritten_words.list_unwritten_words(conn, caller.scope.tenant, since)
+        found = missed_words.list_unwritten_words(conn, caller.scope.tenant, since)
     items = [
         dump_fields(UnwrittenWordOut, one, device=one.device or None) for one in found
     ]

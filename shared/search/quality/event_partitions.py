@@ -6,7 +6,7 @@ from typing import LiteralString
 from psycopg import Connection
 
 from shared.search.jobs.partitions import PartitionedTable
-from shared.search.quality.unwritten_words import expire_unwritten_words
+from shared.search.quality.missed_words import expire_unwritten_words
 
 _EVENTS = PartitionedTable(
     "search_event",

@@ -8,7 +8,7 @@ from uuid import UUID
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
-from shared.embedding.vectors import feedback, vector_tables, vectors
+from shared.embedding.vectors import moved_question, vector_tables, vectors
 from shared.embedding.vectors.live_models import InUse
 from shared.errors import DatabaseQueryError
 from shared.log import get_logger
@@ -140,7 +140,7 @@ def _cosines(
     best = [UUID(one) for one in told]
     if not best:
         return cosines, {}
-    near = feedback.cosines(
+    near = moved_question.cosines(
         conn,
         table,
         plan.scope,

@@ -11,9 +11,9 @@ from shared.access.scope import Scope
 from shared.glossary import term_usage
 from shared.search.quality import (
     event_partitions,
+    missed_words,
     quality_signals,
     search_events,
-    unwritten_words,
 )
 from shared.search.quality.quality_signals import AlertRules
 from shared.search.quality.search_events import EventKeys, SearchEvent
@@ -132,18 +132,18 @@ def test_what_came_before_its_partition_is_forgotten_all_the_same(conn) -> None:
 def test_words_that_nobody_wrote_are_listed_by_device_and_proposed(conn) -> None:
     long_ago = datetime(2020, 1, 1, tzinfo=UTC)
     for _ in range(3):
-        unwritten_words.note_unwritten_words(conn, "default", ["Icebox"], ["rfc2"])
-    unwritten_words.note_unwritten_words(conn, "default", ["gizmo", "pump"], [])
+        missed_words.note_unwritten_words(conn, "default", ["Icebox"], ["rfc2"])
+    missed_words.note_unwritten_words(conn, "default", ["gizmo", "pump"], [])
     conn.execute(
         "INSERT INTO lexeme (tenant, language, surface, stem, n)"
         " VALUES ('default', 'en', 'pump', 'pump', 1)"
     )
-    listed = unwritten_words.list_unwritten_words(conn, "default", long_ago)
+    listed = missed_words.list_unwritten_words(conn, "default", long_ago)
     assert [(one.word, one.device, one.asked) for one in listed] == [
         ("icebox", "rfc2", 3),
         ("gizmo", "", 1),
     ]
-    assert unwritten_words.list_unwritten_words(conn, "elsewhere", long_ago) == []
+    assert missed_words.list_unwritten_words(conn, "elsewhere", long_ago) == []
 
     def proposed() -> list[str]:
         anna = Scope("default", "anna")
@@ -152,7 +152,7 @@ def test_words_that_nobody_wrote_are_listed_by_device_and_proposed(conn) -> None
 
     for times in range(3):
         assert times == 0 or proposed() == []
-        unwritten_words.note_other_words(conn, "default", ["icebox"], "Cryostat")
+        missed_words.note_other_words(conn, "default", ["icebox"], "Cryostat")
     assert proposed() == ["icebox"]
-    (icebox, _) = unwritten_words.list_unwritten_words(conn, "default", long_ago)
+    (icebox, _) = missed_words.list_unwritten_words(conn, "default", long_ago)
     assert icebox.instead == ["cryostat"]

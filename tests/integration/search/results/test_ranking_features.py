@@ -11,7 +11,7 @@ import pytest
 
 from local.server import Server
 from shared.access.scope import Scope
-from shared.embedding.vectors import feedback, vector_tables, vectors
+from shared.embedding.vectors import moved_question, vector_tables, vectors
 from shared.embedding.vectors.vector_tables import ensure_table
 from shared.enrich.duplicates import place_entry
 from shared.entries.draft import EntryDraft
@@ -211,7 +211,7 @@ def test_what_the_caller_may_not_see_moves_no_question(world):
         table = ensure_table(conn, "test", ENCODER.model, ENCODER.dimension)
 
         def moved(scope: Scope, best: Sequence[UUID]) -> dict[UUID, float]:
-            return feedback.cosines(
+            return moved_question.cosines(
                 conn, table, scope, asked, ids, best=best, share=0.4
             )
 
