@@ -9,6 +9,7 @@ from shared.answers.question.counts import UNIT_WORDS
 from shared.answers.question.plain_numbers import find_numbers
 from shared.answers.question.question import Question
 from shared.text.reading.quantities import Quantity, find_quantities
+from shared.vocabulary import common_words
 
 _DENIAL = (
     r"(?:\b(?:not|never|no longer|cannot|unable to|failed to|fails to|refused to"
@@ -37,9 +38,18 @@ _MEASURES = {
     r"|prix|prezzo|precio|(?:wie ?viel|combien|quanto|cu[a\u00e1]nto)"
     r"(?: (?!de\b)\S+){0,4}? (?:kost|co[u\u00fb]t|cost)\w*",
 }
+# What stands between the word that asks and the measure that is asked for.
+_ASKED_FOR = (
+    r"(?:\Awas|\bwhat|\bwhich|\bwelche[rsnm]?|\bwie|\bquel(?:le)?|\bquale?|\bcu[a\u00e1]l)"
+    r"(?:['\u2019]s)?\s(?:(?!(?:happen|went|caus|made|chang|wrong|do|to|of|with|in|on|at"
+    r"|by|mit|zu|von)\w{0,3}\b)[\w-]+\s){0,4}?"
+)
 # What tells of it besides.
 _ALSO = {"pressure": r"\w*va[ck]uum\w*", "money": r"price\w*|\w*preis\w*"}
 _SIGNS = {"money": re.compile("[$\u20ac\u00a3]")}
+_WHICH = re.compile(
+    r"\b(?:which|welche[rsnm]?|quel(?:le)?s?|quale|quali)\s+(\w+)", re.IGNORECASE
+)
 _HOW_MANY = r"(?i)\b(?:how many|wie viele?)\s+"
 _MEASURED_KINDS = frozenset({"how_much", "what", "which"})
 _NUMERAL = re.compile(r"[\d.,]*\d")
@@ -58,6 +68,7 @@ def list_unsaid(question: Question, cited: Sequence[EvidenceEntry]) -> tuple[str
         find_unsaid_denial(question, cited),
         find_unsaid_unit(question, cited),
         find_unsaid_number(question, cited),
+        find_unsaid_noun(question, cited),
     )
     return tuple(one for one in unsaid if one is not None)
 
@@ -128,6 +139,21 @@ def find_unsaid_number(
     )
 
 
+def find_unsaid_noun(
+    question: Question, entries: Sequence[EvidenceEntry]
+) -> str | None:
+    """Return the thing that is asked for, `which pump`, where no entry has one.
+
+    Entries in another language have another word for it.
+    """
+    asked = _WHICH.search(question.text) if question.kind == "which" else None
+    language = common_words.detect_language(question.text)
+    if asked is None or any(one.language != language for one in entries):
+        return None
+    term = question.terms_in(language).get(asked[1])
+    return asked[1] if term and not any(term in one.terms for one in entries) else None
+
+
 def _find_denied(question: Question) -> tuple[str, str] | None:
     """Return the denial of a question in its words, and the verb; None: no denial."""
     if following := _NEXT.search(question.text):
@@ -153,8 +179,11 @@ def _find_dimensions(question: Question) -> Iterator[tuple[str, str]]:
         if counted:
             yield counted[1], dimension
     if question.kind in _MEASURED_KINDS:
+        is_asked = question.kind == "how_much"
         for dimension, names in _MEASURES.items():
-            measured = re.search(rf"(?i)\b({names})\b", question.text)
+            # `What happened to the pressure gauge` asks for no pressure.
+            before = "" if is_asked or dimension == "money" else _ASKED_FOR
+            measured = re.search(rf"(?i){before}\b({names})\b", question.text)
             if measured:
                 yield measured[1].rpartition(" ")[2], dimension
 

@@ -21,7 +21,7 @@ UNIT_WORDS = {
     "length": r"(?:milli|centi|mikro|kilo)?met(?:er|re)[ns]?|microns?|inch(?:es)?",
     "volume": r"(?:milli)?lit(?:er|re)[ns]?|gallons?",
     "field": r"(?:milli)?tesla|gauss",
-    "money": r"euros?|dollars?|francs?|franken|EUR|USD|CHF",
+    "money": r"euros?|dollars?|francs?|franken|EUR|USD|CHF|GBP|AUD|CAD|JPY|SEK",
 }
 _MEASURED = re.compile(
     rf"(?:{'|'.join(UNIT_WORDS.values())}|prozent|(?:kilo|milli)?gram\w*|pounds?|tons?"

@@ -110,6 +110,12 @@ def test_a_denial_that_no_entry_makes_refuses_whatever_is_alike() -> None:
         ("What did the switch cost?", "It cost 4,000 dollars.", None),
         ("What did the trip cost us?", "It cost two hours.", None),
         ("Why did the voltage sag?", "The dryer leaked.", None),
+        # A measure that is named is not always asked for.
+        ("How was the fuel pressure fixed?", "Press transducer cleaned.", None),
+        ("What happened to the pressure gauge?", "It was swapped.", None),
+        ("What pressure did sector 4 reach?", "It was swapped.", "pressure"),
+        ("Welche Temperatur hatte das Wasser?", "Es wurde getauscht.", "Temperatur"),
+        ("How much did the track cost?", "Track adjusted. Cost 2525.51 AUD.", None),
         # Who names a measure without a size has not told it.
         ("What is the price of a cathode?", "At the price of its life.", "price"),
         ("What is the price of a cathode?", "Its price is 4,000.", None),
