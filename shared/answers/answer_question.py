@@ -17,7 +17,7 @@ from shared.answers.evidence.evidence import EvidenceEntry
 from shared.answers.evidence.load_evidence import load_evidence
 from shared.answers.evidence.unwritten_words import find_unwritten_words
 from shared.answers.question import question_scope
-from shared.answers.question.answer_kinds import find_kind
+from shared.answers.question.answer_kinds import AnswerKind, find_kind
 from shared.answers.question.question import (
     Question,
     list_parts,
@@ -314,23 +314,26 @@ class _Writer:
     ) -> str:
         if not said:
             return self._sentences(shown)
-        # Where nobody wrote when it was, the time of who wrote of it is the next best.
-        is_dated = part.question.kind == "when"
-        return self._beside(said, shown, is_dated=is_dated)
+        # Where nobody wrote when it was, or who it was, that of who wrote of it is the
+        # next best.
+        return self._beside(said, shown, part.question.kind)
 
     def _beside(
-        self, said: str, nearest: Sequence[ScoredSentence], *, is_dated: bool = False
+        self,
+        said: str,
+        nearest: Sequence[ScoredSentence],
+        unsaid: AnswerKind | None = None,
     ) -> str:
         if not nearest:
             return said
-        return f"{said} Nearest: {self._sentences(nearest, is_dated=is_dated)}"
+        return f"{said} Nearest: {self._sentences(nearest, unsaid)}"
 
     def _sentences(
-        self, chosen: Sequence[ScoredSentence], *, is_dated: bool = False
+        self, chosen: Sequence[ScoredSentence], unsaid: AnswerKind | None = None
     ) -> str:
         zone = self._plan.time.zone
         return compose_answer.write_sentences(
-            chosen, self._marks, self._values, zone, is_dated=is_dated
+            chosen, self._marks, self._values, zone, unsaid=unsaid
         )
 
     def _nearest(self) -> list[ScoredSentence]:

@@ -13,6 +13,7 @@ from shared.answers.choice.sentence_score import ScoredSentence
 from shared.answers.evidence.evidence import Candidate, EvidenceEntry, cut_reply_marks
 from shared.answers.evidence.siblings import find_siblings
 from shared.answers.prompt.fence import strip_marks
+from shared.answers.question.answer_kinds import AnswerKind
 from shared.answers.question.empty_words import is_empty
 from shared.answers.question.numbered_things import NumberedThing
 from shared.answers.question.question import Question, QuestionName
@@ -73,25 +74,39 @@ def write_sentences(
     values: Mapping[UUID, Sequence[Other]],
     zone: str,
     *,
-    is_dated: bool = False,
+    unsaid: AnswerKind | None = None,
 ) -> str:
     """Return sentences as one paragraph, each with its mark.
 
     What a newer entry says otherwise is said behind a sentence that states the value;
-    `is_dated`: behind the last of each entry, when it happened or was written.
+    `unsaid`: what they do not say, `when` or `who`. Behind the last of each entry it is
+    said when it happened or was written, or by whom.
     """
     ordered = order_sentences(chosen, values)
-    lasts = {one.candidate.entry: one for one in ordered} if is_dated else {}
+    lasts = {one.candidate.entry: one for one in ordered}.values() if unsaid else ()
     return " ".join(
         close_sentence(_plain(one), marks.of(one.candidate.entry))
-        + (_say_time(one.candidate.entry, zone) if one in lasts.values() else "")
+        + (_say_beside(one.candidate.entry, unsaid, zone) if one in lasts else "")
+        + (f" ({one.reckoned})" if one.reckoned else "")
+        + (_say_written(one.candidate.entry, zone) if one.is_dated else "")
         + say_replaced(one.candidate.text, one.candidate.entry, values, zone)
         for one in ordered
     )
 
 
-def _say_time(entry: EvidenceEntry, zone: str) -> str:
-    return f" ({entry.time.astimezone(ZoneInfo(zone)):%Y-%m-%d %H:%M})"
+def _say_beside(entry: EvidenceEntry, unsaid: AnswerKind | None, zone: str) -> str:
+    if unsaid == "who" and entry.row.authors:
+        return f" (written by {', '.join(entry.row.authors)})"
+    return _say_time(entry, zone) if unsaid == "when" else ""
+
+
+def _say_time(entry: EvidenceEntry, zone: str, said: str = "") -> str:
+    return f" ({said}{entry.time.astimezone(ZoneInfo(zone)):%Y-%m-%d %H:%M})"
+
+
+def _say_written(entry: EvidenceEntry, zone: str) -> str:
+    said = "happened " if entry.row.event_time else "entry written "
+    return _say_time(entry, zone, said)
 
 
 def order_sentences(

@@ -73,6 +73,9 @@ class Support:
     is_translated: bool = False
     # Why something happened is asked, and all that is chosen says that it did.
     is_echo: bool = False
+    # No sentence says what fills the slot: when an entry was written, or how it went
+    # once, where it is asked how it is done.
+    is_indirect: bool = False
 
 
 def ground(
@@ -144,5 +147,5 @@ def _judge(
     entries = {one.candidate.entry.row.entry_id for one in chosen}
     code = "single_lead" if len(entries) == 1 else "blended"
     is_filled = covers and any(one.fills_slot for one in chosen)
-    is_filled &= not support.is_translated
+    is_filled &= not (support.is_translated or support.is_indirect)
     return Judgement("grounded", code, "A" if is_filled else "B", unsupported)

@@ -9,6 +9,8 @@ MOST_SENTENCES, MOST_CHARACTERS = 3, 420
 # every kind of question: only the best eight have vectors, and a sentence with another
 # number in it is as near by meaning as a copy.
 _ALIKE_WORDS = 0.7
+# What has less than this share of the words that another has leads by its kind alone.
+_LEAST_OF_MOST = 0.5
 
 
 def choose_sentences(
@@ -23,7 +25,9 @@ def choose_sentences(
     """
     order = list(scored)
     if is_typed:
-        first = next((one for one in order if one.fills_slot), None)
+        most = max((one.coverage for one in order), default=0.0)
+        least = _LEAST_OF_MOST * most
+        first = next((one for one in order if one.fills_slot_of(least)), None)
         if first is not None:
             order.remove(first)
             order.insert(0, first)

@@ -5,8 +5,9 @@ from dataclasses import dataclass
 
 from shared.answers.choice import answer_status, sentence_score
 from shared.answers.choice.answer_status import Judgement, Support
-from shared.answers.choice.choose_sentences import choose_sentences
+from shared.answers.choice.choose_sentences import MOST_SENTENCES, choose_sentences
 from shared.answers.choice.list_unsaid import list_unsaid
+from shared.answers.choice.reckoned_times import reckon_times
 from shared.answers.choice.sentence_score import ScoredSentence
 from shared.answers.evidence.evidence import Candidate, EvidenceEntry
 from shared.answers.question.numbered_things import NumberedThing
@@ -59,9 +60,17 @@ def answer_part(
     if not by_words:
         known = meanings(question, [one.candidate for one in scored[:COMPARED]])
         scored = scores.add_cosines(scored, known)
+    if question.kind == "when" and not _has_kind(scored):
+        scored = scores.date_by_entries(scored)
     led = _led(scored) if question.kind == "why" else scored
     is_typed = question.kind not in {"why", "which", "what"}
     chosen = choose_sentences(led, is_typed=is_typed, characters=characters)
+    reckoned = reckon_times(question, scored)
+    if reckoned:
+        scored = [*reckoned, *scored]
+        chosen = reckoned
+    if question.is_how_to:
+        chosen = _tell_steps(chosen, scored, characters)
     # Whether one of several is meant was judged with the names.
     offered = {one.written for one in question.offered}
     missing = [
@@ -89,6 +98,8 @@ def answer_part(
         is_translated=any(one.translations for one in cited),
         unsaid=list_unsaid(question, cited),
         has_names_alone=_have_names_alone(question, entries, cited),
+        is_indirect=any(one.is_dated or one.reckoned for one in chosen)
+        or (question.is_how_to and not any(one.is_procedure for one in cited)),
         is_echo=question.kind == "why"
         and not any(
             one.is_of_kind or scores.count_added(one.candidate) for one in chosen
@@ -103,6 +114,33 @@ def answer_part(
         judgement.code != "missing_kind" and any(one.fills_slot for one in chosen),
         tuple(scored[: answer_status.BEST_OF_KIND]),
     )
+
+
+def _tell_steps(
+    chosen: list[ScoredSentence], scored: Sequence[ScoredSentence], characters: int
+) -> list[ScoredSentence]:
+    """Return the steps of the procedure that leads, in turn; else what is chosen."""
+    if not chosen or not chosen[0].candidate.entry.is_procedure:
+        return chosen
+    steps = [
+        one
+        for one in scored
+        if one.candidate.entry is chosen[0].candidate.entry
+        and one.candidate.start is not None
+    ]
+    steps.sort(key=lambda one: one.candidate.place)
+    best = max(steps, key=lambda one: one.coverage, default=None)
+    told: list[ScoredSentence] = []
+    for one in steps[steps.index(best) if best else 0 :][:MOST_SENTENCES]:
+        characters -= len(one.candidate.text) + 1
+        if told and characters < 0:
+            break
+        told.append(one)
+    return told or chosen
+
+
+def _has_kind(scored: Sequence[ScoredSentence]) -> bool:
+    return any(one.fills_slot for one in scored[: answer_status.BEST_OF_KIND])
 
 
 def _have_names_alone(

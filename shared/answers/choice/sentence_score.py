@@ -28,6 +28,8 @@ class SentenceWeights:
     cosine: float = 1.5
     # How something is now, the last who wrote of it tells.
     latest: float = 0.45
+    # How something is done, a procedure tells.
+    procedure: float = 0.45
 
 
 # Fitted on the sample logbook and on a year of event notifications together, not as the
@@ -39,6 +41,8 @@ _ABOUT_COVERAGE, _ABOUT_SCORE = 0.6, 0.7
 # A thread with less of the question's words than this share of the most is of something
 # else. What is compared by meaning, too, need not have so many.
 _LEAST_SHARE, _LEAST_SHARE_BY_WORDS = 0.5, 0.7
+# What has so many of the words says all of it.
+_WHOLE_COVERAGE = 0.9
 # A sentence in another language has none of the words, and is as near as a copy.
 _SAME_MEANING = 0.65
 # A title with so many words that the question has not tells something of its own.
@@ -55,12 +59,20 @@ class ScoredSentence:
     coverage: float
     is_of_kind: bool
     cosine: float | None = None
+    # It was done when its entry was written, for all that is known.
+    is_dated: bool = False
+    # What is reckoned from it and another one.
+    reckoned: str = ""
 
     @property
     def fills_slot(self) -> bool:
         """Whether the sentence is of the kind, and of what is asked for."""
+        return self.fills_slot_of(0.0)
+
+    def fills_slot_of(self, coverage: float) -> bool:
+        """Tell whether it is of the kind, with more of the words or the meaning."""
         is_meant = self.cosine is not None and self.cosine >= _SAME_MEANING
-        return self.is_of_kind and (self.coverage > 0 or is_meant)
+        return self.is_of_kind and (self.coverage > coverage or is_meant)
 
 
 class SentenceScores:
@@ -108,7 +120,8 @@ class SentenceScores:
         self._entries = [
             one for one in self._entries if self._held_by[one.thread] >= least * most
         ]
-        self._latest = self._find_latest() if question.is_of_state else None
+        is_of_latest = question.is_of_state or question.is_of_last
+        self._latest = self._find_latest() if is_of_latest else None
 
     @property
     def is_gated(self) -> bool:
@@ -150,6 +163,19 @@ class SentenceScores:
         ]
         return sorted(told, key=_best_first)
 
+    def date_by_entries(self, scored: Sequence[ScoredSentence]) -> list[ScoredSentence]:
+        """Take for when something was done the time of an entry that says all of it."""
+        return [
+            replace(one, is_of_kind=True, is_dated=True)
+            if one.coverage >= _WHOLE_COVERAGE
+            and not one.candidate.entry.is_procedure
+            and self._question.is_dated_by(
+                one.candidate.text, one.candidate.entry.row.language
+            )
+            else one
+            for one in scored
+        ]
+
     def _score(self, one: Candidate) -> ScoredSentence:
         entry, weights = one.entry, self._weights
         terms = one.terms | entry.context_terms
@@ -164,6 +190,8 @@ class SentenceScores:
         score += weights.entry * entry.score
         score += weights.kind * of_kind
         score += weights.latest * (entry is self._latest)
+        is_told = self._question.is_how_to and entry.is_procedure
+        score += weights.procedure * is_told
         if self._question.kind == "why":
             score += weights.reply * entry.is_reply
             score += weights.cause * sentence_kinds.names_cause(one.text)

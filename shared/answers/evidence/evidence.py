@@ -78,6 +78,11 @@ class EvidenceEntry:
         return self.row.event_time or self.row.entry_time
 
     @property
+    def is_procedure(self) -> bool:
+        """Tell whether it says how something is done."""
+        return self.row.kind == "procedure"
+
+    @property
     def thread(self) -> str:
         """Return the id of the entry's thread, or of the entry itself."""
         return str(self.row.thread_id or self.row.entry_id)

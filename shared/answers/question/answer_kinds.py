@@ -86,6 +86,40 @@ _CHANGES = """
 """
 _STATE_WORDS = frozenset(fold_surface(word, "en") for word in _STATES.split())
 _TELLING = _STATE_WORDS | {fold_surface(word, "en") for word in _CHANGES.split()}
+# Behind them a time is named: `last night`.
+_ASKS_LAST = re.compile(
+    r"\b(?:last|latest)\b(?! (?:\d|few|couple|night|shift|day|week|month|year|\w+day\b"
+    r"|morning|evening|afternoon|spring|summer|autumn|winter|shutdown|run))"
+    r"|\b(?:status|state|condition) of\b"
+    r"|\b(?:status|zustand|stand) (?:von|der|des|vom)\b"
+    r"|\bl['\u2019]\u00e9tat d|\blo stato d|\bel estado d"
+    r"|\bmost recent|\b(?:zuletzt|letzte[ns]? mal|derni\u00e8re fois|ultima volta"
+    r"|\u00faltima vez)\b",
+    re.IGNORECASE,
+)
+_LAST_WORDS = """
+    last latest most recent recently zuletzt letzte letzten letztes mal derni\u00e8re
+    fois ultima volta \u00faltima vez status state condition zustand stand
+    \u00e9tat stato estado
+"""
+_LAST = frozenset(fold_surface(word, "en") for word in _LAST_WORDS.split())
+_ASKS_HOW_TO = re.compile(
+    r"\bhow (?:(?:do|can|should|must|shall) (?:we|you|i|one|they)|does one|to)\b"
+    r"|\bwhat (?:to|(?:do|can|should|must|shall) (?:we|you|i|one|they|be))"
+    r" (?:do|done)\b"
+    r"|\bwas (?:tun|machen|(?:tue|tut|tun|mache|macht|machen) (?:ich|man|wir))\b"
+    r"|\bwas (?:ist|muss|soll)\b.*\btun\b|\bwie \w+ (?:ich|man|wir)\b"
+    r"|\b(?:que|quoi) faire\b|\bcomment (?:\w+(?:er|ir|re)|on|faut)\b"
+    r"|\b(?:cosa|che) (?:fare|si fa)\b|\bcome (?:si|\w+re)\b"
+    r"|\bqu\u00e9 (?:hacer|se hace|hay que hacer)\b|\bc\u00f3mo (?:se|\w+[aei]r)\b",
+    re.IGNORECASE,
+)
+# In a question of how something is done these say nothing of it.
+_DOING_WORDS = """
+    handle deal proceed case event fall falle machen vorgehen tun passiert faire cas
+    proc\u00e9der fare caso procedere hacer proceder
+"""
+_DOING = frozenset(fold_surface(word, "en") for word in _DOING_WORDS.split())
 _LETTERS = re.compile(r"[^\W\d_]+")
 
 
@@ -103,9 +137,29 @@ def asks_state(question: str) -> bool:
     return bool(_ASKS_STATE.match(question))
 
 
+def asks_last(question: str) -> bool:
+    """Tell whether a question is of the last time that something happened."""
+    return bool(_ASKS_LAST.search(question))
+
+
+def asks_how_to(question: str) -> bool:
+    """Tell whether a question is of how something is done, as procedures tell it."""
+    return bool(_ASKS_HOW_TO.search(question))
+
+
 def is_state_word(word: str) -> bool:
     """Tell whether a word names a state for which an entry may have other words."""
     return fold_surface(word, "en") in _STATE_WORDS
+
+
+def is_last_word(word: str) -> bool:
+    """Tell whether a word only asks for the last time."""
+    return fold_surface(word, "en") in _LAST
+
+
+def is_doing_word(word: str) -> bool:
+    """Tell whether a word only asks how something is done."""
+    return fold_surface(word, "en") in _DOING
 
 
 def tells_state(sentence: str, language: str) -> bool:

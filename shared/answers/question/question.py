@@ -1,7 +1,7 @@
 """A question as an answer is measured by it: its kind, its names, its words."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from itertools import permutations
@@ -37,7 +37,8 @@ _ASKING_WORDS = """
     now still yet please read set right in on by to up towards at with full lange viel
     viele ist sind war waren wurde wurden wird hat haben kann konnte soll muss noch
     jetzt gab gibt ursache grund passiert geschah zeige sage often oft verursacht
-    verursachte blieb bleibt ging gingen causee causato causata causo
+    verursachte blieb bleibt ging gingen causee causato causata causo wrote write
+    written geschrieben schrieb ecrit scritto escrito escribio
 """
 _ASKING = question_words.ENGLISH_AND_GERMAN | {*_ASKING_WORDS.split()}
 
@@ -51,6 +52,11 @@ _LEAST_LETTERS = 3
 _GERMAN = re.compile(
     r"\b(?:der|die|das|dem|den|des|ein|eine|und|ist|war|wurde|warum|wie|wo|wann|welche"
     r"|wer|im|am|zu|auf|von)\b",
+    re.IGNORECASE,
+)
+_DENIES = re.compile(
+    r"\b(?:not|never|no longer|cannot|unable|failed to|nicht|nie|kein\w*|pas|jamais"
+    r"|non|sin|nunca)\b|n['\u2019]t\b",
     re.IGNORECASE,
 )
 # `didn't` is asked of as `did not` is.
@@ -83,6 +89,10 @@ class Question:
     choices: tuple[frozenset[QuestionName | NumberedThing], ...] = ()
     # How something is now is asked: is it repaired, does it still trip?
     is_of_state: bool = False
+    # When it was last replaced, who did so last.
+    is_of_last: bool = False
+    # How something is done, as a procedure tells it.
+    is_how_to: bool = False
 
     def is_answered_by(
         self, sentence: str, language: str, people: frozenset[str]
@@ -96,6 +106,20 @@ class Question:
             return False
         return sentence_kinds.is_of_kind(
             self.kind, self.counted, sentence, language, people
+        )
+
+    def is_dated_by(self, sentence: str, language: str) -> bool:
+        """Tell whether an entry with a sentence was written when this was done.
+
+        What is planned, denied or asked there was not.
+        """
+        return (
+            self.kind == "when"
+            and sentence_kinds.asks_past(self.text)
+            and sentence_kinds.tells_done(sentence, self.words)
+            and not sentence.rstrip().endswith("?")
+            and not _DENIES.search(sentence)
+            and not sentence_kinds.is_planned(sentence, language, self.text, self.words)
         )
 
     @property
@@ -169,8 +193,15 @@ def read_part(asked: str, text: str, facility: Facility) -> Question:
     kind = answer_kinds.find_kind(asked)
     terms = _content_words(text, facility)
     is_of_state = kind == "what" and answer_kinds.asks_state(asked)
-    if is_of_state:
-        terms = {one: _without_state(words) for one, words in terms.items()}
+    is_of_last = kind != "how_long" and answer_kinds.asks_last(asked)
+    is_how_to = answer_kinds.asks_how_to(asked)
+    for is_asked, is_part in (
+        (is_of_state, answer_kinds.is_state_word),
+        (is_of_last, answer_kinds.is_last_word),
+        (is_how_to, answer_kinds.is_doing_word),
+    ):
+        if is_asked:
+            terms = {one: _without(words, is_part) for one, words in terms.items()}
     return Question(
         text=asked,
         kind=kind,
@@ -180,6 +211,8 @@ def read_part(asked: str, text: str, facility: Facility) -> Question:
         counted=find_counted(asked),
         choices=tuple(_find_choices(text, [*names, *things])),
         is_of_state=is_of_state,
+        is_of_last=is_of_last,
+        is_how_to=is_how_to,
     )
 
 
@@ -251,10 +284,9 @@ def _content_words(text: str, facility: Facility) -> dict[str, dict[str, str]]:
     }
 
 
-def _without_state(words: dict[str, str]) -> dict[str, str]:
-    """Return words without those that name a state; all, where there are no others."""
-    is_state = answer_kinds.is_state_word
-    return {word: words[word] for word in words if not is_state(word)} or words
+def _without(words: dict[str, str], is_part: Callable[[str], bool]) -> dict[str, str]:
+    """Return words without those that are part of how one asks; all, if all are."""
+    return {word: words[word] for word in words if not is_part(word)} or words
 
 
 def is_content_word(word: str) -> bool:

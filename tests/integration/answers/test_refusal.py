@@ -86,10 +86,32 @@ def test_the_slot_what_was_searched_what_is_unknown_and_the_nearest_come_in_turn
 
 def test_when_nobody_wrote_when_the_time_of_the_entry_is_told(logbook: Asking) -> None:
     told = logbook.answer_with_cards("When was turbine 1 greased?")
-    assert context_of(told)["code"] == "missing_kind"
+    assert context_of(told)["grade"] == "B"
     assert told.answer is not None
     greased = "Turbine 1 of the cold box was greased by the crew [#OPS-2@1]."
+    assert f"{greased} (entry written 2026-03-02 09:00)" in told.answer
+    # Whoever does not say all of it has not dated it.
+    told = logbook.answer_with_cards("When was turbine 1 taken to the crew?")
+    assert context_of(told)["code"] == "missing_kind"
+    assert told.answer is not None
     assert f"Nearest: {greased} (2026-03-02 09:00)" in told.answer
+
+
+def test_when_nobody_wrote_who_it_was_who_wrote_of_it_is_told(asking: Asking) -> None:
+    asking.write(
+        EntryDraft(
+            "operations",
+            "OPS-1",
+            "Compressor of chiller 2 replaced.",
+            authors=("Hana Novak",),
+            entry_time=BEGIN,
+        )
+    )
+    told = asking.answer_with_cards("Who replaced the compressor of chiller 2?")
+    assert context_of(told)["code"] == "missing_kind"
+    assert told.answer is not None
+    replaced = "Compressor of chiller 2 replaced [#OPS-1@1]."
+    assert f"Nearest: {replaced} (written by Hana Novak)" in told.answer
 
 
 def test_a_question_of_two_parts_is_told_once_what_was_searched(logbook) -> None:

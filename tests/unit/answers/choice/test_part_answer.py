@@ -1,6 +1,7 @@
 """One question answered from evidence: a clear leader alone, the kind first."""
 
 from collections.abc import Sequence
+from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
@@ -17,7 +18,7 @@ from shared.answers.choice.sentence_meaning import no_meanings
 from shared.answers.evidence.evidence import Candidate, EvidenceEntry
 from shared.answers.question.question import Question, read_part
 from shared.text.facility.facility import PLAIN
-from tests.unit.answers.choice.test_sentence_score import made
+from tests.unit.answers.choice.test_sentence_score import BEGIN, made
 
 
 def answer(question: str, *entries: EvidenceEntry, **more: Any) -> PartAnswer:
@@ -31,6 +32,7 @@ def answer(question: str, *entries: EvidenceEntry, **more: Any) -> PartAnswer:
     )
 
 
+LATER = BEGIN + timedelta(days=1)
 CAUSE = "Valve 8 closed because the air had sagged."
 OTHER = "Valve 8 closed in the test of the interlock."
 
@@ -311,7 +313,7 @@ def test_what_is_still_to_be_done_was_done_by_nobody_and_never(question, text) -
 
 
 def test_none_of_the_kind_is_no_answer() -> None:
-    part = answer("When was the dryer replaced?", made("The dryer was replaced."))
+    part = answer("Where was the dryer replaced?", made("The dryer was replaced."))
     assert (part.judgement.status, part.judgement.code) == (
         "insufficient",
         "missing_kind",
@@ -379,3 +381,126 @@ def test_an_entry_asked_for_by_its_number_is_named() -> None:
     part = answer("OPS-20606", mouse)
     assert (part.judgement.status, part.unnamed) == ("grounded", ())
     assert answer("OPS-20607", mouse).judgement.code == "unknown_name"
+
+
+@pytest.mark.parametrize(
+    ("question", "text", "grade"),
+    [
+        (
+            "When was the valve of chiller 2 replaced?",
+            "Chiller 2: valve replaced.",
+            "B",
+        ),
+        ("Wann wurde das Ventil V412 getauscht?", "Ventil V412 getauscht.", "B"),
+        ("Quand a été remplacée PI-7 ?", "PI-7 a été remplacée.", "B"),
+        # Somebody wrote when it was.
+        ("When was the valve replaced?", "The valve was replaced at 10:15.", "A"),
+        # It was not done, nobody knows, or it is asked when it will be.
+        ("When was the valve replaced?", "The valve must be replaced.", "D"),
+        ("When was the valve replaced?", "The valve was not replaced.", "D"),
+        ("When was the valve replaced?", "Was the valve replaced?", "D"),
+        ("When will the valve be replaced?", "The valve was replaced.", "D"),
+        ("When was the valve of chiller 2 replaced?", "The valve was replaced.", "D"),
+    ],
+)
+def test_what_an_entry_says_was_done_was_done_when_it_was_written(
+    question: str, text: str, grade: str
+) -> None:
+    part = answer(question, made(text))
+    assert part.judgement.grade == grade
+    assert any(one.is_dated for one in part.chosen) is (grade == "B")
+
+
+def test_a_time_that_somebody_wrote_is_better_than_that_of_an_entry() -> None:
+    written = made("Valve replaced.", 1)
+    told = made("The old valve was replaced on 3 May.", 2, score=0.5)
+    part = answer("When was the valve replaced?", written, told)
+    assert not any(one.is_dated for one in part.chosen)
+    assert part.chosen[0].candidate.text == "The old valve was replaced on 3 May."
+
+
+def test_of_the_last_time_the_newest_entry_tells() -> None:
+    first = made("Bucket replaced by Novak.", 1)
+    last = made("Bucket replaced again.", 2, entry_time=LATER)
+    part = answer("When was the bucket last replaced?", first, last)
+    assert part.chosen[0].candidate.entry is last
+
+
+def test_how_something_is_done_a_procedure_tells() -> None:
+    told = made(
+        "After a quench: wait for helium, then ramp slowly.", 1, kind="procedure"
+    )
+    happened = made("Quench at noon, recovered from the quench by ramping slowly.", 2)
+    part = answer("How do we handle a quench?", happened, told)
+    assert part.chosen[0].candidate.entry is told
+    part = answer("What happened with the quench at noon?", happened, told)
+    assert part.chosen[0].candidate.entry is happened
+
+
+def test_the_steps_of_a_procedure_are_told_in_turn_from_the_one_that_is_asked_for():
+    steps = "Alarm in the cellar: shut HV-1. Call the crew. Pump P-12 starts alone."
+    told = made(f"Keys hang at the door. {steps}", 1, kind="procedure")
+    part = answer("What do we do when there is an alarm in the cellar?", told)
+    assert " ".join(one.candidate.text for one in part.chosen) == steps
+    assert part.judgement.grade == "A"
+    # How it went once is no procedure.
+    part = answer("What do we do when there is an alarm in the cellar?", made(steps))
+    assert part.judgement.grade == "B"
+
+
+def test_what_has_few_of_the_words_leads_no_answer_by_its_kind_alone() -> None:
+    told = made("Valve of the old chiller replaced, compressor noisy.", 1)
+    other = made("The chiller of hall 4 was not tested since November 1997.", 2)
+    part = answer("When was the compressor valve of the chiller replaced?", told, other)
+    assert part.chosen[0].candidate.entry is told
+
+
+@pytest.mark.parametrize(
+    ("text", "unsaid"),
+    [
+        ("Both diesel generators were inoperable at Ginna.", ("pump",)),
+        ("The AFW pump was inoperable at Ginna.", ()),
+        # It is called otherwise in German.
+        ("Die Kreiselpumpe war in Ginna außer Betrieb und wurde getauscht.", ()),
+    ],
+)
+def test_asked_which_pump_an_entry_without_a_pump_is_no_answer(text, unsaid) -> None:
+    language = "de" if text.startswith("Die") else "en"
+    part = answer("Which pump was inoperable at Ginna?", made(text, language=language))
+    assert part.judgement.unsaid == unsaid
+
+
+def test_how_something_stands_the_newest_entry_tells() -> None:
+    first = made("LMOD4 tripped on its heater.", 1)
+    last = made("LMOD4 locked out for a new transformer.", 2, entry_time=LATER)
+    part = answer("What is the status of LMOD4?", first, last)
+    assert part.chosen[0].candidate.entry is last
+    assert part.judgement.status == "grounded"
+
+
+@pytest.mark.parametrize(
+    ("question", "text", "reckoned"),
+    [
+        (
+            "How long was the beam off after the UPS test?",
+            "Beam dumped at 19:12 in the UPS test. Back at 19:40.",
+            "19:12 to 19:40: 28 min",
+        ),
+        (
+            "Wie lange war der Strahl weg?",
+            "23:50 war der Strahl weg. Strahl zurück um 01:10.",
+            "23:50 to 01:10: 1 h 20 min",
+        ),
+        # Somebody wrote how long it was, or it is not clear which times are meant.
+        ("How long was the beam off?", "Beam lost 5:10, back at 5:30, so 20 min.", ""),
+        ("How long was the beam off?", "Beam lost 5:10, 5:40. Back at 5:50.", ""),
+        ("How long was the beam off?", "Beam lost at 5:10.", ""),
+        ("How long is the beam pipe?", "Beam lost at 5:10. Back at 5:40.", ""),
+    ],
+)
+def test_how_long_it_was_off_is_reckoned_from_two_times(question, text, reckoned):
+    # Whoever tells of times of day tells of the last hours.
+    written = BEGIN + timedelta(hours=23 if "19:12" in text else 6)
+    part = answer(question, made(text, entry_time=written))
+    assert "".join(one.reckoned for one in part.chosen) == reckoned
+    assert (part.judgement.grade == "B") is bool(reckoned)
