@@ -5,7 +5,7 @@ from typing import LiteralString
 
 from psycopg import Connection
 
-from shared.search.jobs.partitions import PartitionedTable
+from shared.postgres.partitioned_table import PartitionedTable
 from shared.search.quality.missed_words import expire_unwritten_words
 
 _EVENTS = PartitionedTable(
