@@ -8,9 +8,10 @@ from contextlib import asynccontextmanager
 
 from fastapi import FastAPI
 
+from api.access.audit import Audit
 from api.access.callers import Callers, is_loopback
 from api.access.key_use import KeyUse
-from api.access.routes import keys, me
+from api.access.routes import audit, keys, me
 from api.context import ApiContext
 from api.entries.push_backpressure import Backlog
 from api.entries.routes import (
@@ -82,7 +83,7 @@ _ROUTES = (
     *(search, search_again, plain_search, search_jobs, synthesize, capabilities),
     *(classify, filter_options, similar, suggestions, quality, advisory_ai),
     *(glossary, saved_searches, sources, runs, status, quarantine, chores),
-    *(embed_models, me, keys, health),
+    *(embed_models, me, keys, audit, health),
 )
 
 
@@ -125,6 +126,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     await context.searches.start()
     await context.backlog.start()
     await context.key_use.start()
+    await context.audit.start()
     try:
         yield
     finally:
@@ -133,6 +135,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
         await context.searches.stop()
         await context.sessions.stop()
         await asyncio.to_thread(context.telemetry.stop)
+        await context.audit.stop()
         context.limiter.close()
         context.nudger.stop()
         context.pool.close()
@@ -175,6 +178,7 @@ def _open(settings: Settings) -> ApiContext:
         opensearch=data.opensearch,
         uploads=Uploads(settings, pool),
         key_use=key_use,
+        audit=Audit(pool, keeps_reading=settings.audit.reading),
         exports=Exports(settings, url),
         counts=lag.keep_counts(),
         entry_counts=Sparing(max),

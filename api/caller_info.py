@@ -1,7 +1,7 @@
 """Who calls, as every handler and service is told."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from shared.access.scope import Scope
 
@@ -16,3 +16,5 @@ class CallerInfo:
     # When it came (monotonic), later by what its body was waited for: its deadline
     # counts from then on.
     arrived: float
+    # What the audit keeps of it besides who and where: filled by its handler.
+    audited: dict[str, str] = field(default_factory=dict)

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from celery import Celery
     from opensearchpy import OpenSearch
 
+    from api.access.audit import Audit
     from api.access.callers import Callers
     from api.access.key_use import KeyUse
     from api.entries.push_backpressure import Backlog
@@ -66,6 +67,7 @@ class ApiContext:
     provider: Probes
     backlog: Backlog
     key_use: KeyUse
+    audit: Audit
     # How far each stage is, by tenant; entries and what the index lacks, by rights.
     counts: Sparing[Lag]
     entry_counts: Sparing[tuple[int, int]]

@@ -18,6 +18,7 @@ from api.context import caller, context
 from api.context import needs as need_scope
 from api.server.errors import CarriedError, documented
 from shared import suggest
+from shared.access.audit_records import Action
 from shared.access.limits import Kind
 from shared.errors import InvalidRequestError, LogchordError
 from shared.text import door
@@ -29,7 +30,7 @@ _ENCODED_SLASH = re.compile("%2[Ff]")
 # Stands for it while addresses are compared; no admitted address holds one.
 _NO_SLASH = "\0"
 
-_DESCRIBED = "described"
+_DESCRIBED, _AUDITED = "described", "audited"
 
 F = TypeVar("F", bound=Callable[..., Any])
 Handler = Callable[[Request], Coroutine[Any, Any, Response]]
@@ -65,6 +66,8 @@ class StrictRoute(APIRoute):
     counts_as: Kind = "default"
     # The scope that its callers need.
     needed: str | None = None
+    # As what the audit keeps its requests.
+    action: Action | None = None
 
     def matches(self, scope: RawScope) -> tuple[Match, RawScope]:
         """Tell whether this is the address; an encoded slash belongs to a name."""
@@ -98,6 +101,7 @@ class StrictRoute(APIRoute):
         is_closed = _asks_who_calls(self)
         self.counts_as = _find_mark(self, "counts_as") or "default"
         self.needed = _find_mark(self, "needed")
+        self.action = _find_action(self)
 
         async def checked(request: Request) -> Response:
             _check_address(request)
@@ -106,7 +110,14 @@ class StrictRoute(APIRoute):
             _check_once(request, single)
             if is_closed:
                 # Before the body is read: nobody unknown makes us parse megabytes.
-                await caller(request, await context(request))
+                ctx = await context(request)
+                who = await caller(request, ctx)
+                if self.action is not None:
+                    audited = ctx.audit.open(request, who, self.action)
+                    request.state.audited = audited
+                    may = who.scope.is_admin or self.needed in who.scope.allowed
+                    if audited is not None and may:
+                        await audited.begin()
             if body is not None and (_has_body(request) or not may_lack_body):
                 check_media_type(request, *self.media_types)
             return await handle(self.request_class(request.scope, request.receive))
@@ -141,6 +152,16 @@ def described(
         return handler
 
     return describe
+
+
+def audited(action: Action) -> Callable[[F], F]:
+    """Have the audit keep the requests of a handler as this."""
+
+    def mark(handler: F) -> F:
+        vars(handler)[_AUDITED] = action
+        return handler
+
+    return mark
 
 
 class StrictRouter(APIRouter):
@@ -238,6 +259,14 @@ def _find_mark(route: APIRoute, name: str) -> Any:
     """Return a mark of the dependency that checks a route's callers."""
     marks = (getattr(one.call, name, None) for one in _dependants(route))
     return next(filter(None, marks), None)
+
+
+def _find_action(route: APIRoute) -> Action | None:
+    """Return as what a route is audited: whatever an admin changes, always is."""
+    marked: Action | None = getattr(route.endpoint, _AUDITED, None)
+    marks = (getattr(one.call, "needed", None) for one in _dependants(route))
+    is_admins = "admin" in marks and "GET" not in (route.methods or ())
+    return marked or ("administer" if is_admins else None)
 
 
 def _dependants(route: APIRoute) -> Iterator[Dependant]:

@@ -13,6 +13,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from api.cli import output
 from api.cli.output import CommandError
 from api.operations.schemas.chores import maintenance_out
+from shared.access.audit_records import note_command
 from shared.errors import ConflictError
 from shared.postgres.pool import connection
 from shared.work import chore_records
@@ -41,7 +42,7 @@ def follow(
     waits: bool,
 ) -> Maintenance:
     """Return a chore that is asked for or under way, at its end if one waits."""
-    chore = _begun(pool, out, ask)
+    chore = _begun(pool, out, ask, command)
     if not waits:
         return _fetch_chore(pool, chore)
     try:
@@ -59,7 +60,9 @@ def stop(
         chore = find(conn)
         if chore is None:
             raise CommandError(absent, exit_code=output.NOT_FOUND)
-        return chore_records.cancel(conn, chore)
+        stopped = chore_records.cancel(conn, chore)
+        note_command(conn, f"logchord {stopped.kind} --stop", str(chore))
+        return stopped
 
 
 def tells_person(out: Output, command: str, now: Maintenance) -> bool:
@@ -139,11 +142,15 @@ def _in_words(seconds: float) -> str:
     return f"{seconds / _MINUTE:.0f} min"
 
 
-def _begun(pool: Pool, out: Output, ask: Callable[[Connection], UUID]) -> UUID:
+def _begun(
+    pool: Pool, out: Output, ask: Callable[[Connection], UUID], command: str
+) -> UUID:
     """Return the chore that was asked for, or the one that is under way already."""
     try:
         with connection(pool) as conn:
-            return ask(conn)
+            chore = ask(conn)
+            note_command(conn, f"logchord {command}", str(chore))
+            return chore
     except ConflictError as exc:
         under_way = exc.details.get("maintenance_id")
         if under_way is None:

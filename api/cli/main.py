@@ -70,6 +70,7 @@ COMMANDS = {
     "reembed": CommandEntry("commands.reembed", "Embed every entry for another model."),
     "purge": CommandEntry("commands.purge", "Remove an entry without a trace."),
     "keys": CommandEntry("commands.keys", "Create, list and revoke API keys."),
+    "audit": CommandEntry("commands.audit", "Show who did what."),
     "eval": CommandEntry(
         "search.evaluate", "Ask judged questions; say how well it finds.", "evaluate"
     ),

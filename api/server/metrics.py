@@ -43,6 +43,26 @@ _INGESTED = Counter(
     ["source", "status"],
     registry=REGISTRY,
 )
+_AUDIT_WAITING = Gauge(
+    "logchord_audit_waiting",
+    "Rows of the audit that are in memory alone: a kill -9 would cost them.",
+    registry=REGISTRY,
+)
+_AUDIT_LOST = Counter(
+    "logchord_audit_lost_total",
+    "Rows of the audit that there was no room for while Postgres was away.",
+    registry=REGISTRY,
+)
+
+
+def watch_audit(count_waiting: Callable[[], int]) -> None:
+    """Show how many rows of the audit wait to be written."""
+    _AUDIT_WAITING.set_function(count_waiting)
+
+
+def audit_lost() -> None:
+    """Count a row of the audit that nobody will read."""
+    _AUDIT_LOST.inc()
 
 
 def request_done(route: str, status: int, seconds: float) -> None:

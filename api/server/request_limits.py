@@ -128,6 +128,9 @@ class _Passage:
             limits = getattr(self.state, "rate_headers", None) or {}
             for name, value in limits.items():
                 headers[name] = value
+            audited = getattr(self.state, "audited", None)
+            if audited is not None:
+                await audited.end(self._status)
         elif self._is_head:
             message = {**message, "body": b""}
         await self._send(message)

@@ -206,6 +206,18 @@ class OperationsSettings(Section):
     """With none newer, a problem is told."""
 
 
+class AuditSettings(Section):
+    """What is kept of who did what; see docs/how-to/see-who-did-what.md."""
+
+    reading: bool = Field(
+        default=True,
+        description="Off: searches and reads leave no row; all else still does.",
+    )
+    retention_days: int = Field(
+        180, ge=1, le=3_650, description="Days for which a row is kept."
+    )
+
+
 class TelemetrySettings(Section):
     """What is kept of how people search."""
 

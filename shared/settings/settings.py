@@ -205,6 +205,7 @@ class Settings(sections.Section):
     analyser: AnalyserSettings = AnalyserSettings()
     api: sections.ApiSettings = sections.ApiSettings()
     attachments: sections.AttachmentSettings = sections.AttachmentSettings()
+    audit: sections.AuditSettings = sections.AuditSettings()
     capability: sections.CapabilitySettings = sections.CapabilitySettings()
     flower: sections.FlowerSettings = sections.FlowerSettings()
     fusion: searching.FusionSettings = searching.FusionSettings()

@@ -33,6 +33,7 @@ CALLS: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
     "attach": ((ID, "a.txt", b"x"), {}),
     "attachment": ((ID,), {}),
     "attachments": ((ID,), {}),
+    "audit": ((), {"who": "anna", "action": "export"}),
     "cancel_maintenance": ((ID,), {}),
     "cancel_run": ((ID,), {}),
     "capabilities": ((), {}),

@@ -31,6 +31,11 @@ class _Callers:
         """Let everybody in."""
 
 
+class _Audit:
+    def open(self, *_: object) -> None:
+        """Keep nothing of what is asked."""
+
+
 def browse(
     path: str,
     *,
@@ -47,7 +52,11 @@ def browse(
     settings = settings or Settings()
     app = create_app(settings)
     app.state.context = SimpleNamespace(
-        settings=settings, callers=_Callers(scope), secret=lambda: b"secret", **parts
+        settings=settings,
+        callers=_Callers(scope),
+        audit=_Audit(),
+        secret=lambda: b"secret",
+        **parts,
     )
 
     async def ask() -> httpx2.Response:

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from psycopg import Connection
 
 from shared import log as logs
+from shared.access import audit_records
 from shared.agents import turn_rows
 from shared.enrich import reanalyse
 from shared.errors import (
@@ -302,6 +303,7 @@ def loops(settings: Settings) -> list[Loop]:
         event_partitions.rotate_event_partitions(
             conn, retention_days=settings.telemetry.retention_days
         )
+        audit_records.rotate_audit(conn, retention_days=settings.audit.retention_days)
         # Nor this: a busy minute writes as many rows as an hour's chore should find.
         quarantine_budget.forget(conn)
 

@@ -58,6 +58,7 @@ def post_key(body: KeyIn, caller: Caller, ctx: Ctx) -> Response:
             rate_per_minute=body.rate_per_minute,
             expires_at=expires_at,
         )
+    caller.audited["target"] = made.key_id
     log.info("key_created", key_id=made.key_id, by=scope.caller)
     return as_json({"key_id": made.key_id, "token": made.token}, 201)
 

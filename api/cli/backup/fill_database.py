@@ -48,6 +48,8 @@ _BEGIN: LiteralString = """
 BEGIN;
 SET LOCAL lock_timeout = '10s';
 """
+# Tables take their triggers along, and leave the function of these.
+_DROP_FUNCTION: LiteralString = "DROP FUNCTION IF EXISTS {}.refuse_audit_change();\n"
 # A dump leaves a session without a search path. The clock, in steps of 256 s since
 # 2026, is the least epoch: that of a database that was lost nobody knows (ADR 35).
 # Transactions are those of this cluster from now on: what later ones than there have
@@ -135,6 +137,7 @@ def fill_database(
         )
         for table in target.tables
     )
+    begin += sql.SQL(_DROP_FUNCTION).format(sql.Identifier(target.schema))
     end = sql.SQL(_END).format(
         schema=sql.Identifier(target.schema), epoch=sql.Literal(target.epoch)
     )

@@ -15,6 +15,7 @@ from api.cli import output
 from api.cli.output import CommandError, UsageError
 from api.cli.render.terminal import plain
 from shared.access import keys as stored
+from shared.access.audit_records import note_command
 from shared.access.scope import SCOPES
 from shared.postgres.pool import connect, translate_database_errors
 from shared.settings.settings import Settings
@@ -75,6 +76,7 @@ def create(
             rate_per_minute=rate_per_minute,
             expires_at=expires_at,
         )
+        note_command(conn, "logchord keys create", made.key_id, tenant=tenant)
     if out.prints_json({"key_id": made.key_id, "token": made.token}):
         return
     out.say("Keep it now: only its hash is stored, and it is not shown again.")
@@ -108,6 +110,8 @@ def revoke(*, key_id: str) -> None:
     _refuse_odd_text(key_id)
     with _database() as conn:
         done = stored.revoke(conn, stored.ANY_TENANT, key_id)
+        if done:
+            note_command(conn, "logchord keys revoke", key_id)
     if not done:
         message = f"No key {key_id} is in use; `logchord keys list` shows which are."
         raise CommandError(message, exit_code=output.NOT_FOUND)

@@ -11,6 +11,7 @@ import click
 from api.cli import output
 from api.cli.output import CommandError, UsageError
 from shared.access import keys
+from shared.access.audit_records import note_command
 from shared.enrich.attachments import attachment_states, keep_files
 from shared.enrich.attachments.file_store import open_store
 from shared.entries import refs
@@ -99,6 +100,8 @@ def _purge(
     removed = 0
     with connection(pool) as conn:
         done = purging.purge(conn, tenant, meant.source, meant.external_id)
+        name = f"{meant.source}/{meant.external_id}"
+        note_command(conn, "logchord purge", name, tenant=tenant)
         # Within the transaction: without the index nothing is purged, and the key by
         # which the document is found is not lost.
         if client is not None and done.entry_id is not None:

@@ -9,6 +9,7 @@ import click
 from api.cli import follow_chore, output
 from api.cli.output import Output, UsageError
 from api.operations.schemas.embed_models import embed_model_out
+from shared.access.audit_records import note_command
 from shared.embedding.models import model_names
 from shared.embedding.switch import reembed as reembed_chore
 from shared.embedding.switch import switch_model
@@ -101,6 +102,7 @@ def _stop(pool: Pool, out: Output) -> int:
 def _drop(pool: Pool, out: Output, model: str) -> int:
     with connection(pool) as conn:
         gone = switch_model.drop(conn, model)
+        note_command(conn, "logchord reembed --drop", model)
     out.data(f"The vectors of {gone.model} are deleted ({gone.table_name}).")
     return output.DONE
 

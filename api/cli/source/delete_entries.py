@@ -8,6 +8,7 @@ import click
 from api.cli import output
 from api.cli.output import UsageError
 from shared.access import keys
+from shared.access.audit_records import note_command
 from shared.entries.removal import retention
 from shared.postgres.pool import Pool, connection, make_pool
 from shared.settings.settings import Settings
@@ -53,6 +54,8 @@ def _check_removed(pool: Pool, settings: Settings, name: str) -> None:
 def _delete(pool: Pool, settings: Settings, tenant: str, name: str) -> int:
     stages = entry_stages.list_deletion_stages(settings)
     count, after = 0, UUID(int=0)
+    with connection(pool) as conn:
+        note_command(conn, "logchord source delete-entries", name, tenant=tenant)
     while True:
         with connection(pool) as conn:
             gone = retention.delete_of_source(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from local.secrets import write_private
 from shared.access import keys
+from shared.access.audit_records import note_command
 from shared.access.scope import SCOPES
 from shared.errors import AccessError
 from shared.postgres.pool import connect
@@ -28,6 +29,7 @@ def ensure(database_url: str, home: Path) -> None:
             subject="cli",
             scopes=SCOPES,
         )
+        note_command(conn, "logchord up", created.key_id, tenant=keys.DEFAULT_TENANT)
         write_private(path, created.token)
 
 

@@ -29,6 +29,10 @@ class AsyncOperations:
         """Revoke an API key."""
         await self._link.ask("DELETE", f"/v1/keys/{quote(key_id, safe='')}")
 
+    def audit(self, **params: Any) -> AsyncIterator[models.AuditRecordOut]:
+        """Give who did what, the newest first; params are the filters of the route."""
+        return self._link.items(models.AuditPage, "/v1/audit", **params)
+
     async def status(self) -> models.StatusOut:
         """Return components, versions, workers and models."""
         return await self._link.get(models.StatusOut, "/v1/status")

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 _NAMES = {
     "access": """
-    KeyCreated KeyOut KeyPage Me""",
+    AuditPage AuditRecordOut KeyCreated KeyOut KeyPage Me""",
     "entries": """
     AttachmentList AttachmentOut ChangeOut ChangePage DigestItem DigestSections
     Entity EntryOut EntryPage InlinePicture NamedDevice PushedEntries PushedEntry

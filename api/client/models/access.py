@@ -7,6 +7,32 @@ from datetime import datetime
 from api.client.models.model import Model
 
 
+class AuditPage(Model):
+    """Rows of the audit, the newest first."""
+
+    items: list[AuditRecordOut]
+    next_cursor: str | None
+
+
+class AuditRecordOut(Model):
+    """Who did what, when, and what came of it."""
+
+    id: str
+    at: datetime
+    tenant: str
+    action: str
+    outcome: str
+    way_in: str
+    key_id: str | None
+    subject: str
+    request: str
+    target: str | None
+    status: int | None
+    query_key: str | None
+    query: str | None
+    request_id: str | None
+
+
 class KeyCreated(Model):
     """A new key."""
 

@@ -29,6 +29,10 @@ class Operations:
         """Revoke an API key."""
         self._link.ask("DELETE", f"/v1/keys/{quote(key_id, safe='')}")
 
+    def audit(self, **params: Any) -> Iterator[models.AuditRecordOut]:
+        """Give who did what, the newest first; params are the filters of the route."""
+        return self._link.items(models.AuditPage, "/v1/audit", **params)
+
     def status(self) -> models.StatusOut:
         """Return components, versions, workers and models."""
         return self._link.get(models.StatusOut, "/v1/status")

@@ -23,7 +23,7 @@ from api.entries.uploads import Upload
 from api.server.errors import CarriedError
 from api.server.json_response import as_json
 from api.server.parameters import IdempotencyKey
-from api.strict_route import described, strict_router
+from api.strict_route import audited, described, strict_router
 from shared.enrich.attachments import attachment_states
 from shared.enrich.attachments.file_store import FileStore
 from shared.enrich.attachments.file_type import OCTETS, SHOWN_TYPES, shown_type
@@ -117,6 +117,7 @@ async def post_attachment(
     },
     response_class=StreamingResponse,
 )
+@audited("read")
 def get_attachment(attachment_id: UUID, caller: Caller, ctx: Ctx) -> Response:
     """The bytes as they are stored; only four kinds of pictures keep their type."""
     with connection(ctx.pool) as conn:
@@ -146,6 +147,7 @@ def get_attachment(attachment_id: UUID, caller: Caller, ctx: Ctx) -> Response:
     scope="read",
     also={200: {"description": "A JPEG of our own making.", "content": {_JPEG: {}}}},
 )
+@audited("read")
 def get_thumbnail(attachment_id: UUID, caller: Caller, ctx: Ctx) -> Response:
     """The picture made smaller, without what stood beside its pixels."""
     with connection(ctx.pool) as conn:

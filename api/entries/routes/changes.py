@@ -17,7 +17,7 @@ from api.entries.schemas.changes import ChangePage
 from api.server import thread_pool
 from api.server.json_response import as_json
 from api.server.parameters import PageSize
-from api.strict_route import described, strict_router
+from api.strict_route import audited, described, strict_router
 from shared.access.cursors import Binding, Signer
 from shared.access.scope import Scope
 from shared.entries.identity import source_uri
@@ -42,6 +42,7 @@ _FOREVER_SECONDS = 100 * 365 * 86_400.0
 
 @router.get("")
 @described("List what changed", ChangePage)
+@audited("read")
 async def list_changes(
     caller: Caller,
     ctx: Ctx,

@@ -10,7 +10,7 @@ from api.context import Caller, Ctx, needs
 from api.entries import shift_digest, shift_times
 from api.entries.schemas.digest import ShiftDigest
 from api.server.json_response import as_json
-from api.strict_route import described, strict_router
+from api.strict_route import audited, described, strict_router
 from shared.errors import InvalidRequestError
 from shared.postgres.pool import connection
 from shared.text import door
@@ -25,6 +25,7 @@ _DATE = re.compile(r"\d{4}-\d\d-\d\d")
 
 @router.get("/digest")
 @described("What a shift should know of the time before it", ShiftDigest)
+@audited("read")
 def get_digest(
     caller: Caller,
     ctx: Ctx,

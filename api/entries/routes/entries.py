@@ -27,6 +27,7 @@ from api.strict_route import (
     DoorRequest,
     Handler,
     StrictRoute,
+    audited,
     check_media_type,
     described,
     strict_router,
@@ -132,6 +133,7 @@ async def post_entries(
     scope="read",
     openapi_extra={"parameters": listing.PARAMETERS},
 )
+@audited("read")
 def list_entries(
     request: Request,
     caller: Caller,
@@ -199,6 +201,7 @@ def list_entries(
 
 @router.get("/{entry_id}")
 @described("Read one entry", EntryOut, 404, 410, scope="read", also=NOT_CHANGED)
+@audited("read")
 def get_entry(
     entry_id: UUID,
     caller: Caller,
@@ -215,6 +218,7 @@ def get_entry(
 
 @router.get("/{entry_id}/revisions")
 @described("List the revisions of one entry", RevisionPage, 404, 410, scope="read")
+@audited("read")
 def list_revisions(
     entry_id: UUID,
     caller: Caller,
@@ -242,6 +246,7 @@ def list_revisions(
 
 @router.delete("/{entry_id}")
 @described("Delete one entry", None, 404, 409, 412, scope="ingest", status_code=204)
+@audited("administer")
 def delete_entry(
     entry_id: UUID,
     caller: Caller,

@@ -9,7 +9,7 @@ from api.context import Caller, Ctx, needs
 from api.entries.entry_amount import WholeAmount
 from api.entries.entry_bodies import MAX_REVISION, NOT_CHANGED, answer
 from api.entries.schemas.entries import EntryOut
-from api.strict_route import described, strict_router
+from api.strict_route import audited, described, strict_router
 from shared.entries.reading import read_entries
 from shared.entries.refs import REVISION
 from shared.postgres.pool import connection
@@ -21,6 +21,7 @@ TWIN = b".json"
 
 @router.get("/{source}/{external_id:path}")
 @described("Read one entry by its permalink", EntryOut, 404, 410, also=NOT_CHANGED)
+@audited("read")
 def get_permalink(
     source: str,
     external_id: str,

@@ -10,7 +10,7 @@ from api.context import ApiContext, Caller, Ctx, needs
 from api.entries.entry_amount import EntryAmount, ListAmount, count_fitting
 from api.entries.entry_bodies import bodies
 from api.entries.schemas.threads import ThreadOut
-from api.strict_route import described, strict_router
+from api.strict_route import audited, described, strict_router
 from shared.access.scope import Scope
 from shared.cards import incident
 from shared.cards.thread_tree import Node, tree
@@ -30,6 +30,7 @@ MAX_ENTRIES = 1000
 
 @router.get("/entries/{entry_id}/thread")
 @described("Read the thread of an entry", ThreadOut, 404, 410)
+@audited("read")
 def get_thread_of(
     entry_id: UUID, caller: Caller, ctx: Ctx, amount: ListAmount
 ) -> Response:
@@ -47,6 +48,7 @@ def get_thread_of(
 
 @router.get("/threads/{thread_id}")
 @described("Read a thread", ThreadOut, 404)
+@audited("read")
 def get_thread(
     thread_id: UUID, caller: Caller, ctx: Ctx, amount: ListAmount
 ) -> Response:

@@ -37,6 +37,7 @@ async def needs_installation(who: Caller) -> None:
     )
 
 
+vars(needs_installation)["needed"] = "admin"
 router = strict_router("/v1", "operations", needs_installation)
 
 

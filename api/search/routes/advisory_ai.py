@@ -17,7 +17,7 @@ from api.search.schemas.suggestions import SuggestionsIn, SuggestionsOut
 from api.search.schemas.synthesize import SynthesisRequest
 from api.search.unified_search import require_unified_search
 from api.server.camel_model import make_camel_model, spell_in_camel, spell_response
-from api.strict_route import StrictRoute, described, strict_router
+from api.strict_route import StrictRoute, audited, described, strict_router
 
 # FastAPI reads an alias where it reads a name.
 _IN_CAMEL = ConfigDict(alias_generator=to_camel, validate_by_name=True)
@@ -80,6 +80,7 @@ class CamelSuggestionsIn(SuggestionsIn):
         }
     },
 )
+@audited("search")
 async def query(
     body: CamelSearchRequest, request: Request, caller: Caller, ctx: Ctx
 ) -> Response:
@@ -102,6 +103,7 @@ def _spell_event(says: Mapping[str, Any]) -> dict[str, Any]:
     also={200: synthesize.EVENTS},
     response_class=StreamingResponse,
 )
+@audited("search")
 async def answer(
     body: CamelSynthesisRequest, caller: Caller, ctx: Ctx
 ) -> StreamingResponse:

@@ -13,7 +13,7 @@ from api.search.routes.search import fault_of, planned
 from api.search.schemas.plain_search import PlainRequest, PlainResponse
 from api.server import errors
 from api.server.json_response import as_json
-from api.strict_route import Handler, StrictRoute, described, strict_router
+from api.strict_route import Handler, StrictRoute, audited, described, strict_router
 from shared.access.scope import Scope
 from shared.postgres import statement_deadline
 from shared.postgres.pool import connection
@@ -56,6 +56,7 @@ router = strict_router("", "search", needs("search"), route_class=PlainRoute)
 
 @router.post("/search")
 @described("Search, in the plain shape", PlainResponse, 504)
+@audited("search")
 async def post_search(
     body: PlainRequest, request: Request, caller: Caller, ctx: Ctx
 ) -> Response:

@@ -21,7 +21,7 @@ from api.search.schemas.saved_searches import (
 from api.server.json_response import as_json
 from api.server.list_page import ListPage
 from api.server.parameters import PageSize
-from api.strict_route import described, strict_router
+from api.strict_route import audited, described, strict_router
 from shared.access.scope import Scope
 from shared.errors import EmbeddingOutageError
 from shared.log import get_logger
@@ -109,6 +109,7 @@ def delete_saved_search(saved_id: UUID, caller: Caller, ctx: Ctx) -> Response:
 
 @router.post("/{saved_id}/preview")
 @described("Try a saved search on history", PreviewOut, 404, 504)
+@audited("search")
 def post_preview(
     saved_id: UUID,
     caller: Caller,

@@ -14,7 +14,7 @@ from api.search.schemas.search import SearchRequest, SearchResponse
 from api.search.telemetry import AskedQuestion
 from api.search.unified_search import require_unified_search
 from api.server.json_response import as_json
-from api.strict_route import described, strict_router
+from api.strict_route import audited, described, strict_router
 from shared.errors import AccessError, InvalidRequestError
 from shared.log import get_logger
 from shared.search.explain import plan_preview
@@ -45,6 +45,7 @@ router = strict_router("/v1/search", "search", needs("search"), require_unified_
     504,
     also={202: {"model": JobAccepted, "description": "Not ended within wait_ms."}},
 )
+@audited("search")
 async def post_query(
     body: SearchRequest, request: Request, caller: Caller, ctx: Ctx
 ) -> Response:
@@ -63,6 +64,7 @@ async def post_query(
 @described(
     "Submit a search, and look for its answer later", JobAccepted, status_code=202
 )
+@audited("search")
 async def post_job(
     body: SearchRequest, request: Request, caller: Caller, ctx: Ctx
 ) -> Response:
@@ -86,6 +88,7 @@ async def post_job(
     },
     response_class=StreamingResponse,
 )
+@audited("export")
 async def post_export(
     body: SearchRequest,
     caller: Caller,
@@ -141,7 +144,9 @@ async def _made(question: SearchQuery, caller: Caller, ctx: Ctx, *, keep: bool) 
 async def planned(question: SearchQuery, caller: Caller, ctx: Ctx) -> Plan:
     """Return the plan of a question, and log that it was asked, as the setting says."""
     plan = await _made(question, caller, ctx, keep=True)
-    log.info("search_asked", mode=plan.method, **_asked(plan, caller, ctx))
+    asked = _asked(plan, caller, ctx)
+    caller.audited.update(asked)
+    log.info("search_asked", mode=plan.method, **asked)
     return plan
 
 

@@ -11,7 +11,7 @@ from api.search import own_jobs
 from api.search.routes.search import accepted
 from api.search.schemas.jobs import JobAccepted, WhyNot
 from api.server.json_response import as_json
-from api.strict_route import described, strict_router
+from api.strict_route import audited, described, strict_router
 from shared.errors import InvalidRequestError
 from shared.search.explain import why_not
 from shared.text import door
@@ -40,6 +40,7 @@ def get_why_not(
 
 @router.post("/{job_id}/replay")
 @described("Ask the same again, and compare", JobAccepted, 404, 410, status_code=202)
+@audited("search")
 async def post_replay(
     job_id: UUID, request: Request, caller: Caller, ctx: Ctx
 ) -> Response:

@@ -22,7 +22,7 @@ from api.server import metrics, thread_pool
 from api.server.json_response import as_json
 from api.server.list_page import ListPage
 from api.server.parameters import PageSize
-from api.strict_route import described, strict_router
+from api.strict_route import audited, described, strict_router
 from shared.agents import agent_trace, end_agent, turn_rows
 from shared.errors import CapacityError, LogchordError, NotFoundError
 from shared.log import get_logger
@@ -129,6 +129,7 @@ def get_results(
         }
     },
 )
+@audited("export")
 def get_export(
     job_id: UUID,
     caller: Caller,

@@ -11,7 +11,7 @@ from api.search.hit_amount import HitAmount
 from api.search.schemas.hits import SimilarEntries
 from api.server.json_response import as_json
 from api.server.parameters import PageSize
-from api.strict_route import described, strict_router
+from api.strict_route import audited, described, strict_router
 from shared.search.query import result_detail
 from shared.search.query.plan import SearchQuery
 from shared.search.response import similar_hits
@@ -23,6 +23,7 @@ MOST_DAYS = 36_500
 
 @router.get("/{entry_id}/similar")
 @described("Find what is like an entry", SimilarEntries, 404, 410)
+@audited("search")
 def get_similar(
     entry_id: UUID,
     caller: Caller,

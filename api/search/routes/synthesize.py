@@ -16,7 +16,7 @@ from api.search import own_jobs
 from api.search.job_events import HEARTBEAT_SECONDS
 from api.search.schemas.synthesize import SynthesisRequest
 from api.search.syntheses import SentSynthesis, send_synthesis
-from api.strict_route import described, strict_router
+from api.strict_route import audited, described, strict_router
 from shared.errors import CapacityError, InvalidRequestError, SearchTimeoutError
 from shared.language_models import quota
 from shared.language_models.chosen_model import choose_model
@@ -47,6 +47,7 @@ router = strict_router("", "search", needs("search"))
     also={200: EVENTS},
     response_class=StreamingResponse,
 )
+@audited("search")
 async def post_synthesize(
     body: SynthesisRequest, caller: Caller, ctx: Ctx
 ) -> StreamingResponse:

@@ -9,6 +9,7 @@ from fastapi import Query, Request, Response
 from api.context import Caller, Ctx, needs
 from api.entries import shift_times
 from api.entries.routes.digest import PREVIOUS, get_digest
+from api.strict_route import audited
 from api.web import rendering
 from api.web.page_route import page_router
 
@@ -17,6 +18,7 @@ router = page_router(needs("search"))
 
 @router.get("/digest")
 @router.get("/digest.json")
+@audited("read")
 def get_digest_page(
     request: Request,
     caller: Caller,

@@ -13,6 +13,7 @@ from api.entries.entry_bodies import MAX_REVISION
 from api.entries.routes.permalink import get_permalink, parse_permalink
 from api.entries.routes.threads import get_thread
 from api.search.telemetry import PageAction
+from api.strict_route import audited
 from api.web import page_visit, rendering
 from api.web.entry_view import load_page, make_thread_readable
 from api.web.page_route import PageBesideData, page_router
@@ -26,6 +27,7 @@ router = page_router(needs("read"))
 
 
 @beside_data.get("/e/{source}/{external_id:path}")
+@audited("read")
 async def get_entry_page(
     source: str,
     external_id: str,
@@ -80,6 +82,7 @@ def get_entry_by_id(
 
 @router.get("/threads/{thread_id}")
 @router.get("/threads/{thread_id}.json")
+@audited("read")
 def get_thread_page(
     thread_id: UUID, request: Request, caller: Caller, ctx: Ctx
 ) -> Response:

@@ -10,6 +10,7 @@ from fastapi.responses import StreamingResponse
 from api.context import Caller, Ctx, needs
 from api.entries.entry_amount import BRIEF
 from api.entries.routes.entries import list_entries
+from api.strict_route import audited
 from api.web import rendering
 from api.web.live_rows import LiveRows, follow
 from api.web.newest_entries import load_newest
@@ -22,6 +23,7 @@ ROWS = 20
 
 @router.get("/live")
 @router.get("/live.json")
+@audited("read")
 def get_live_page(
     request: Request,
     caller: Caller,
@@ -36,6 +38,7 @@ def get_live_page(
 
 
 @router.get("/live/events")
+@audited("read")
 async def get_live_events(
     request: Request,
     caller: Caller,

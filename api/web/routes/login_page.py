@@ -7,6 +7,7 @@ from fastapi import Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse
 
 from api.access import page_sessions
+from api.access.audit import make_login
 from api.access.callers import is_forwarded, is_loopback
 from api.context import ApiContext, Ctx, caller
 from api.web import page_visit, rendering
@@ -50,18 +51,24 @@ async def post_login(request: Request, ctx: Ctx) -> Response:
     if not allowance.allowed:
         raise limits.refuse(allowance)
     back = place_of_ours(str(form.get("next", "/")))
+    token = str(form.get("key", "")).strip()
     try:
-        scope = await asyncio.to_thread(_scope_of, ctx, str(form.get("key", "")))
+        key_id = keys.check_shape(token)[1]
+        try:
+            scope = await asyncio.to_thread(_scope_of, ctx, token)
+        except AccessError:
+            ctx.audit.note(make_login(request, key_id))
+            raise
     except AccessError as exc:
         log.info("login_refused", code=exc.error_code)
         return _form(request, back, status=403, problem="This key is not valid.")
-    assert scope.key_id is not None
-    log.info("logged_in", key_id=scope.key_id)
+    ctx.audit.note(make_login(request, key_id, scope))
+    log.info("logged_in", key_id=key_id)
     answer = RedirectResponse(ctx.settings.base_path + back, 303)
     peer = request.client.host if request.client else ""
     answer.set_cookie(
         page_sessions.COOKIE,
-        page_sessions.make_session(ctx.secret(), scope.key_id),
+        page_sessions.make_session(ctx.secret(), key_id),
         max_age=page_sessions.SECONDS,
         path=ctx.settings.base_path or "/",
         httponly=True,
@@ -86,9 +93,8 @@ async def post_logout(request: Request, ctx: Ctx) -> Response:
 
 
 def _scope_of(ctx: ApiContext, token: str) -> Scope:
-    keys.check_shape(token.strip())
     with connection(ctx.pool) as conn:
-        return keys.find(conn, token.strip())
+        return keys.find(conn, token)
 
 
 def _form(

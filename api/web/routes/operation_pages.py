@@ -72,7 +72,9 @@ def _act(form: dict[str, str], caller: Any, ctx: Any) -> None:
     except ValueError as exc:
         message = "id: name the one that is meant."
         raise InvalidRequestError.field("id", "value", message) from exc
-    if form.get("action") == "retry":
+    does = "retry" if form.get("action") == "retry" else "discard"
+    caller.audited.update(request=f"POST /quarantine {does}", target=str(chosen))
+    if does == "retry":
         quarantine.retry_one(chosen, caller, ctx)
     elif form.get("reason", "").strip():
         quarantine.discard(chosen, caller, ctx, reason=form["reason"].strip())

@@ -17,6 +17,7 @@ from api.search.telemetry import AskedQuestion
 from api.search.unified_search import require_unified_search
 from api.server import errors
 from api.server.json_response import as_json
+from api.strict_route import audited
 from api.web import answer_card, entry_view, histogram, page_visit, read_as, rendering
 from api.web.chips import find_follow_ups
 from api.web.page_route import PageRoute, page_router, read_form
@@ -61,6 +62,7 @@ class _Asked:
 
 @router.get("/search", name="search_page")
 @router.get("/search.json")
+@audited("search")
 async def get_search_page(
     request: Request,
     caller: Caller,
@@ -95,6 +97,7 @@ async def get_search_page(
 
 
 @router.post("/search/words")
+@audited("search")
 async def post_words_form(request: Request, caller: Caller, ctx: Ctx) -> Response:
     """Have a model word the answer of a search, and lead to the job that it is."""
     await read_form(request)

@@ -61,5 +61,6 @@ async def post_source_form(
     if act is None:
         message = f"action: one of {', '.join(ACTIONS)}."
         raise InvalidRequestError.field("action", "value", message)
+    caller.audited["request"] = f"POST /sources/{{source}} {form['action']}"
     await asyncio.to_thread(act, source, caller, ctx)
     return RedirectResponse(ctx.settings.base_path + rendering.place_of(request), 303)

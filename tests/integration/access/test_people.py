@@ -15,6 +15,7 @@ import pytest
 from shared.access import keys
 from tests.support.fixtures.system import System
 from tests.support.read_page import read_page
+from tests.support.waiting import until
 
 HTML = {"accept": "text/html"}
 GROUPS = """
@@ -179,6 +180,24 @@ def test_what_somebody_saves_is_theirs_however_they_come(
     assert anna.get(path).status_code == 200
     with gated.client(gated.key(subject="anna")) as by_key:
         assert by_key.delete(path).status_code == 204
+
+
+@pytest.mark.requirement("U30", "U22")
+def test_the_audit_names_the_person_and_the_key_that_acts_for_them(
+    gated: System, come: Come
+) -> None:
+    key = gated.key(tenant="default")
+    come("audrey", "operators").get("/v1/digest")
+    come("audrey", "operators", key).get("/v1/digest")
+    statement = "SELECT way_in, key_id FROM audit_record WHERE subject = 'audrey'"
+    with psycopg.connect(gated.database, autocommit=True) as conn:
+        until(
+            lambda: len(conn.execute(statement).fetchall()) == 2,
+            within_seconds=5,
+            what="both rows",
+        )
+        found = conn.execute(statement).fetchall()
+    assert set(found) == {("gateway", None), ("gateway", key.split("_")[1])}
 
 
 @pytest.mark.requirement("U22", "SEC8")

@@ -246,6 +246,7 @@ def test_no_name_of_an_author_goes_to_the_provider_and_each_is_shown(tier):
     assert "Maria Lopez" in "".join(one["text"] for one in tier.chunks)
 
 
+@pytest.mark.requirement("U30")
 def test_entries_of_an_excluded_logbook_are_not_sent(tier):
     tier.asking.write(
         draft("SEC-1", "Gate valve 8 closed by the guard.", 30, logbooks=["Security"])

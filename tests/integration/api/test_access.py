@@ -27,6 +27,7 @@ ROUTES: dict[str, tuple[str, dict[str, Any], int]] = {
     "GET /v1/keys": ("admin", {}, 200),
     "POST /v1/keys": ("admin", {"json": {"name": ""}}, 422),
     "DELETE /v1/keys/{key_id}": ("admin", {}, 404),
+    "GET /v1/audit": ("admin", {}, 200),
     "GET /v1/status": ("read", {}, 200),
     "GET /v1/lag": ("read", {}, 200),
     "GET /v1/quarantine": ("admin", {}, 200),

@@ -109,6 +109,7 @@ def tables_with(conn, needle: str) -> list[str]:
     ]
 
 
+@pytest.mark.requirement("U30")
 def test_a_purge_leaves_only_the_name(conn, entry_id):
     name = private().external_id
 
@@ -245,6 +246,7 @@ def test_an_entry_is_found_by_whatever_it_is_called(conn):
     assert refs.find(conn, TENANT, "logchord:other/olog/7") == []
 
 
+@pytest.mark.requirement("U30")
 @pytest.mark.timeout(240)
 def test_the_command_removes_document_and_file_too_and_prints_the_proof(
     conn, database, entry_id, opensearch, search_client, own_index, tmp_path
@@ -279,6 +281,11 @@ def test_the_command_removes_document_and_file_too_and_prints_the_proof(
     assert not store.has(CONTENT, len(BYTES))
     assert proof["removed"]["vocabulary"] > 0
     assert proof["removed"]["index"] == 1
+    # Who did it is told by the name, which is kept out anyway.
+    audit = "SELECT request, target, way_in FROM audit_record"
+    assert conn.execute(audit).fetchall() == [
+        ("logchord purge", private().source + "/" + private().external_id, "command")
+    ]
     learnt = "SELECT surface FROM lexeme UNION ALL SELECT ident FROM ident"
     assert conn.execute(learnt).fetchall() == []
     # A worker that read the entry before writes its document too late.

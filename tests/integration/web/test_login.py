@@ -9,6 +9,7 @@ import pytest
 from api.access import page_sessions
 from tests.support.fixtures.system import System
 from tests.support.read_page import read_page
+from tests.support.waiting import until
 
 HTML = {"accept": "text/html"}
 
@@ -163,3 +164,32 @@ def test_what_was_chosen_is_kept_in_the_browser(browser: httpx2.Client) -> None:
     shown = read_page(browser.get("/help").text)
     assert shown.one("html")["data-theme"] == "dark"
     assert shown.one("body")["data-keys"] == "on"
+
+
+@pytest.mark.requirement("U30")
+def test_the_audit_tells_a_login_and_what_is_read_in_its_session(
+    api, tenant, browser
+) -> None:
+    key = api.key(tenant=tenant)
+    log_in(browser, key)
+    browser.get("/digest")
+    log_in(browser, key[:-3] + "xyz")
+
+    statement = (
+        "SELECT tenant, action, outcome, way_in, request FROM audit_record"
+        " WHERE key_id = %s ORDER BY at"
+    )
+    with psycopg.connect(api.database, autocommit=True) as conn:
+        named = (key.split("_")[1],)
+        until(
+            lambda: len(conn.execute(statement, named).fetchall()) == 3,
+            within_seconds=5,
+            what="the rows",
+        )
+        found = conn.execute(statement, named).fetchall()
+    # A key that is refused is nobody's: only the installation's admin is told.
+    assert found == [
+        (tenant, "login", "done", "login", "POST /login"),
+        (tenant, "read", "done", "login", "GET /digest"),
+        ("*", "login", "refused", "login", "POST /login"),
+    ]

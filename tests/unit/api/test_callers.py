@@ -1,6 +1,7 @@
-"""Who may call without a key, and against which limit their requests count."""
+"""Who may call without a key, and as what their requests count and are audited."""
 
 import asyncio
+import re
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ from starlette.requests import Request
 from api import app
 from api.access.callers import Callers
 from api.strict_route import StrictRoute
+from api.web import pages
 from shared.access.scope import Scope
 from shared.errors import AccessError
 from shared.settings.settings import Settings
@@ -292,3 +294,44 @@ def test_a_request_counts_as_what_its_route_needs() -> None:
         "PUT /e/{source}/{external_id:path}",
     }
     assert set(found) == {"search", "ingest", "default"}
+
+
+# As what the audit keeps requests, but for what admins alone change: that, always.
+AUDITED = {
+    "read": """
+        GET /v1/entries  GET /v1/entries/{entry_id}  GET /v1/entries/{entry_id}/thread
+        GET /v1/entries/{entry_id}/revisions  GET /v1/threads/{thread_id}
+        GET /v1/attachments/{attachment_id}  GET /v1/changes  GET /v1/digest
+        GET /v1/attachments/{attachment_id}/thumbnail  GET /v1/audit
+        GET /e/{source}/{external_id:path}  GET /threads/{thread_id}  GET /live
+        GET /threads/{thread_id}.json  GET /live.json  GET /live/events
+        GET /digest  GET /digest.json""",
+    "search": """
+        POST /search  POST /v1/search/query  POST /v1/search/jobs  GET /search
+        POST /v1/search/jobs/{job_id}/replay  POST /v1/search/synthesize
+        GET /v1/entries/{entry_id}/similar  POST /v1/saved-searches/{saved_id}/preview
+        POST /v1/advisory-ai/search/query  POST /v1/advisory-ai/search/synthesize
+        GET /search.json  POST /search/words""",
+    "export": "POST /v1/search/export  GET /v1/search/jobs/{job_id}/export",
+    "administer": "DELETE /v1/entries/{entry_id}",
+}
+
+
+@pytest.mark.requirement("U30")
+def test_whatever_shows_entries_or_is_for_admins_to_change_is_audited() -> None:
+    wanted = {
+        name: kind
+        for kind, told in AUDITED.items()
+        for name in re.findall(r"[A-Z]+ \S+", told)
+    }
+    found = {}
+    routers = [*(module.router for module in app._ROUTES), *pages.ROUTERS]
+    for route in (one for router in routers for one in router.routes):
+        assert isinstance(route, StrictRoute)
+        methods = route.methods or set()
+        name = f"{min(methods)} {route.path}"
+        if route.needed == "admin" and "GET" not in methods:
+            assert route.action == "administer"
+        elif route.action is not None:
+            found[name] = route.action
+    assert found == wanted

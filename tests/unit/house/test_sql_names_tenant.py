@@ -20,6 +20,8 @@ FOR_EVERY_TENANT = {
     ("api/cli/backup/fill_database.py", "_END"),
     # A key is found by its own digest; it says which tenant its caller is.
     ("shared/access/keys.py", "_FIND"),
+    # Each row says whose it is.
+    ("shared/access/audit_records.py", "_STORE"),
     # Answers whose time is over are forgotten, whoever asked.
     ("shared/access/idempotency.py", "_FORGET"),
     ("shared/work/expiry.py", "_MESSAGES"),

@@ -9,7 +9,7 @@ SECRET = b"s" * 32
 QUERY = "RF Trip  last night"
 
 
-@pytest.mark.requirement("S1-79", "S1-120")
+@pytest.mark.requirement("S1-79", "S1-120", "U30")
 @pytest.mark.parametrize(
     ("setting", "keys"),
     [("true", {"query"}), ("false", set()), ("hash", {"query_key"})],
@@ -21,7 +21,7 @@ def test_each_value_keeps_what_it_says(setting, keys):
     assert ("Trip" in str(kept)) == (setting == "true")
 
 
-@pytest.mark.requirement("S1-79", "S1-120")
+@pytest.mark.requirement("S1-79", "S1-120", "U30")
 def test_who_sets_nothing_has_no_text_kept():
     kept = make_log_keys(QUERY, Settings().log_queries, SECRET, "default")
     assert kept == {"query_key": query_key(QUERY, SECRET, "default")}
