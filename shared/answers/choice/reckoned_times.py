@@ -41,7 +41,7 @@ class Outage(NamedTuple):
 def reckon_times(
     question: Question, scored: Sequence[ScoredSentence]
 ) -> list[ScoredSentence] | None:
-    """Return what tells when the best entry's outage began and ended.
+    """Return the sentences that tell when the best entry's outage began and ended.
 
     None: that is not asked for, or its thread says how long it was.
     """
@@ -82,7 +82,7 @@ def _find_outage(entry: EvidenceEntry) -> Outage | None:
     ]
     trips = [one for one in said if one.kind == "trip"]
     backs = [one for one in said if one.kind == "restored"]
-    # Of several it is not clear which ones belong together.
+    # Which of several belong together is not clear.
     if len(trips) != 1 or len(backs) != 1 or abs(backs[0].at - trips[0].at) >= _DAY:
         return None
     return Outage(trips[0], backs[0])
