@@ -7,9 +7,9 @@ import pytest
 from hypothesis import settings
 
 pytest_plugins = (
-    "tests.support.lanes",
     "tests.support.open_sockets",
     "tests.support.fixtures.servers",
+    "tests.support.lanes",
     "tests.support.fixtures.process_parents",
     "tests.support.fixtures.system",
     "tests.support.fixtures.api",
