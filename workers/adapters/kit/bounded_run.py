@@ -1,13 +1,18 @@
 """Runs of a source in a process of their own, in the memory that a worker's child has.
 
-`python -m workers.adapters.kit.bounded_run SOURCE KIND...`, with DATABASE_URL set.
+`python -m workers.adapters.kit.bounded_run` forks a child for each line of JSON that
+orders runs, and answers it with the exit status of that child.
 """
 
 import importlib
+import json
 import os
+import signal
 import sys
 import time
 from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
 from uuid import UUID
 
 from shared.errors import LogchordError
@@ -22,12 +27,30 @@ from workers.runtime import memory_limits
 RUN_SECONDS = 60.0
 
 
-def main(source: str, kinds: Sequence[str]) -> None:
-    """Carry the runs to their ends; what is no error of the source ends the process."""
-    settings = Settings.load(os.environ)
+def main() -> None:
+    """Have a child carry out each order, as a worker that has loaded everything."""
     # Named, not imported: the workers stand above the adapters. A child inherits all
     # that its worker has loaded, and has the rest of its memory for a run.
     importlib.import_module("workers.app")
+    for line in sys.stdin:
+        if (child := os.fork()) == 0:
+            _carry_out(**json.loads(line))
+            return
+        _, status = os.waitpid(child, 0)
+        sys.stdout.write(f"{os.waitstatus_to_exitcode(status)}\n")
+        sys.stdout.flush()
+
+
+def _carry_out(
+    source: str, kinds: Sequence[str], environment: dict[str, Any], said: str, most: int
+) -> None:
+    """Carry the runs to their ends; what is no error of the source ends the process."""
+    signal.alarm(most)
+    with Path(said).open("wb") as file:
+        os.dup2(file.fileno(), sys.stderr.fileno())
+    os.environ.clear()
+    os.environ.update(environment)
+    settings = Settings.load(os.environ)
     memory_limits.bound(settings.worker_memory_mb)
     pool = make_pool(os.environ["DATABASE_URL"], application="kit", size=2)
     means = Means(settings, pool, Stages(("metadata", "index"), ()), no_nudge, open_io)
@@ -62,4 +85,4 @@ def no_nudge(stage: str, entry_ids: Sequence[UUID]) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2:])
+    main()

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import atexit
+import json
 import os
 import secrets
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from typing import Any
 from unittest import mock
 from uuid import UUID
@@ -114,19 +118,22 @@ class Keeping(KitReading):
         raise AssertionError(f"the {kind} run of {self.name} has no end")
 
     def run_bounded(
-        self, *kinds: str, seconds: float = _BOUNDED_SECONDS
+        self, *kinds: str, seconds: int = _BOUNDED_SECONDS
     ) -> list[IngestionRun]:
         """Carry runs to their ends in the memory of a worker's child as shipped."""
         ids = [self.trigger(kind) for kind in kinds]
-        ended = subprocess.run(  # noqa: S603 - our own module
-            [sys.executable, "-m", bounded_run.__name__, self.name, *kinds],
-            env={**os.environ, **_NO_BROKER, "DATABASE_URL": str(self.pool.conninfo)},
-            capture_output=True,
-            text=True,
-            timeout=seconds,
-            check=False,
-        )
-        assert ended.returncode == 0, f"in a worker's memory: {ended.stderr[-2000:]}"
+        database = {"DATABASE_URL": str(self.pool.conninfo)}
+        with tempfile.NamedTemporaryFile() as said:
+            order = {
+                "source": self.name,
+                "kinds": kinds,
+                "environment": {**os.environ, **_NO_BROKER, **database},
+                "said": said.name,
+                "most": seconds,
+            }
+            ended = _worker_answers(json.dumps(order))
+            told = said.read().decode(errors="replace")
+        assert ended == "0", f"in a worker's memory: {ended} {told[-2000:]}"
         return [self.row(run_id) for run_id in ids]
 
     def trigger(self, kind: str, asked: RunRequest | None = None) -> UUID:
@@ -231,6 +238,31 @@ def keeping(subject: Subject, pool: Pool) -> Iterator[Keeping]:
             yield one
         finally:
             one.close()
+
+
+def _worker_answers(order: str) -> str:
+    """Return how a child of the one process that has loaded a worker's code ended."""
+    worker = _worker()
+    assert worker.stdin is not None
+    assert worker.stdout is not None
+    worker.stdin.write(f"{order}\n")
+    worker.stdin.flush()
+    return worker.stdout.readline().strip()
+
+
+@cache
+def _worker() -> subprocess.Popen[str]:
+    # Its start is a second of processor, which each run would cost.
+    worker = subprocess.Popen(  # noqa: S603 - our own module
+        [sys.executable, "-m", bounded_run.__name__],
+        env={**os.environ, **_NO_BROKER},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    # Without orders it ends.
+    atexit.register(worker.communicate)
+    return worker
 
 
 def _new_name(subject: Subject) -> str:
