@@ -2,7 +2,6 @@
 
 import json
 import shutil
-import subprocess
 from collections.abc import Callable
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
@@ -13,7 +12,8 @@ import psycopg
 import pytest
 
 from tests.contract.stubs.olog import OlogStub
-from tests.support.fixtures.system import BIN, System
+from tests.support.fixtures.system import System
+from tests.support.typed import typist
 from tests.support.waiting import until
 from workers.adapters.kit.stub import StubEntry
 
@@ -54,7 +54,6 @@ def folder(tmp_path_factory) -> Path:
 def system(make_lasting_system, folder: Path) -> System:
     """A whole system that reads this configuration."""
     made: System = make_lasting_system(
-        afresh=True,
         LOGCHORD_CONFIG=str(folder / "logchord.yaml"),
         LOGCHORD_SOURCES="",
         EMBEDDING_MODEL="hashing-64",
@@ -67,24 +66,10 @@ def system(make_lasting_system, folder: Path) -> System:
 @pytest.fixture(scope="module")
 def logchord(system: System, folder: Path) -> Type:
     """Type a command, and return what it prints as data."""
-    environment = {
-        **system.environment,
-        "LOGCHORD_URL": system.url,
-        "LOGCHORD_API_KEY": system.key(scopes=("admin",)),
-        "NO_COLOR": "1",
-    }
+    run = typist(system, folder, system.key(scopes=("admin",)))
 
     def logchord(*words: str) -> str:
-        done = subprocess.run(
-            [str(BIN / "logchord"), *words],
-            env=environment,
-            cwd=folder,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=60,
-        )
+        done = run(*words, NO_COLOR="1")
         assert done.returncode == 0, f"{words}: {done.stdout}{done.stderr}"
         return done.stdout
 

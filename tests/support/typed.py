@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from contextlib import chdir, redirect_stderr, redirect_stdout
 from pathlib import Path
 from subprocess import CompletedProcess
+from tempfile import TemporaryFile
 from unittest.mock import patch
 
 import pytest
@@ -32,16 +33,19 @@ def typed(
 
     A process of its own would first import for a second what is here already.
     """
-    given, out, err = (io.TextIOWrapper(io.BytesIO(), "utf-8") for _ in range(3))
-    given.buffer.write(text.encode() if isinstance(text, str) else text)
-    given.seek(0)
+    out, err = (io.TextIOWrapper(io.BytesIO(), "utf-8") for _ in range(2))
     with (
+        # Commands ask for its number, too.
+        TemporaryFile("w+b") as file,
+        io.TextIOWrapper(file, "utf-8") as given,
         patch.dict(os.environ, environ, clear=True),
         patch.object(sys, "stdin", given),
         chdir(folder),
         redirect_stdout(out),
         redirect_stderr(err),
     ):
+        file.write(text.encode() if isinstance(text, str) else text)
+        file.seek(0)
         code = ending(*arguments)
     told = [_written(stream) for stream in (out, err)]
     return CompletedProcess(arguments, code, *told)

@@ -3,7 +3,6 @@
 import json
 import math
 import subprocess
-from collections.abc import Callable
 from pathlib import Path
 
 import httpx2
@@ -13,40 +12,12 @@ import pytest
 from local.server import Server, free_port
 from tests.support.fixtures.servers import create_database, drop_database, of_database
 from tests.support.fixtures.system import BIN, System
-
-Run = Callable[..., subprocess.CompletedProcess[str]]
-
-
-def runner(system: System, tmp_path: Path, key: str) -> Run:
-    def run(
-        *arguments: str, text: str | bytes = "", **extra: str
-    ) -> subprocess.CompletedProcess[str]:
-        raw = text.encode() if isinstance(text, str) else text
-        ended = subprocess.run(
-            [str(BIN / "logchord"), *arguments],
-            env={
-                **system.environment,
-                "LOGCHORD_URL": system.url,
-                "LOGCHORD_API_KEY": key,
-                **extra,
-            },
-            cwd=tmp_path,
-            input=raw,
-            capture_output=True,
-            check=False,
-            timeout=60,
-        )
-        assert b"Traceback" not in ended.stderr, ended.stderr.decode()
-        return subprocess.CompletedProcess(
-            ended.args, ended.returncode, ended.stdout.decode(), ended.stderr.decode()
-        )
-
-    return run
+from tests.support.typed import Run, typist
 
 
 @pytest.fixture
 def logchord(api: System, tenant: str, tmp_path: Path) -> Run:
-    return runner(api, tmp_path, api.key(tenant=tenant))
+    return typist(api, tmp_path, api.key(tenant=tenant))
 
 
 JSONL = """{"external_id": "1", "text": "one"}
@@ -58,8 +29,21 @@ no json
 """
 
 
-def test_push_sends_what_is_good_and_names_each_line_that_is_not(logchord, caller):
-    ended = logchord("push", "-", text=JSONL)
+def test_push_sends_what_is_good_and_names_each_line_that_is_not(
+    api, tenant, caller, tmp_path
+):
+    key = {"LOGCHORD_URL": api.url, "LOGCHORD_API_KEY": api.key(tenant=tenant)}
+    # A process of its own, as the pages of the documentation start all of these.
+    ended = subprocess.run(
+        [str(BIN / "logchord"), "push", "-"],
+        env={**api.environment, **key},
+        cwd=tmp_path,
+        input=JSONL,
+        capture_output=True,
+        check=False,
+        timeout=60,
+        text=True,
+    )
 
     assert ended.returncode == 1
     assert ended.stdout == "created 2, updated 0, unchanged 0, rejected 3\n"
@@ -273,7 +257,7 @@ def test_search_shows_results_branches_and_how_fresh_they_are(
             "entry_time": "2026-03-02T05:10:00+01:00",
         },
     )
-    run = runner(running, tmp_path, running.key(tenant=tenant))
+    run = typist(running, tmp_path, running.key(tenant=tenant))
     zone = {"LOGCHORD_FACILITY_TIMEZONE": "Europe/Zurich"}
 
     shown = run("search", "cavity", "tripped", **zone)
@@ -316,7 +300,7 @@ def test_eval_weighs_how_well_judged_questions_are_answered(
     for number, text in entries.items():
         body = {"external_id": number, "text": text}
         client.post("/v1/entries", json=body, params={"wait_for": "index"})
-    run = runner(running, tmp_path, running.key(tenant=tenant))
+    run = typist(running, tmp_path, running.key(tenant=tenant))
     questions = tmp_path / "questions.jsonl"
     asked: list[dict[str, object]] = [
         {"query": "cavity arc", "relevant": ["api/1"]},
@@ -371,7 +355,7 @@ def test_search_says_why_waits_or_not_and_takes_a_minus_for_not(
             "/v1/entries?wait_for=index&wait_ms=30000",
             json={"external_id": f"OPS-{number}", "title": "", "text": text},
         )
-    run = runner(running, tmp_path, running.key(tenant=tenant))
+    run = typist(running, tmp_path, running.key(tenant=tenant))
 
     told = run(
         *("search", "cavity", "-injection", "--mode", "keyword"),
