@@ -11,8 +11,12 @@ from tests.support.fixtures.system import System
 from tests.support.fixtures.watched import WatchedPostgres
 
 ABSENT = str(uuid4())
-# What the API asks by the clock, whoever calls: when a key was used, and what is due.
-BY_THE_CLOCK = ("SET last_used_at", "WITH RECURSIVE hopped")
+# What the API asks by the clock, whoever calls: when a key was used, who did what, and
+# what is due.
+BY_THE_CLOCK = (
+    *("SET last_used_at", "INSERT INTO audit_record"),
+    "WITH RECURSIVE hopped",
+)
 TRIES = 4
 ADMIN = ("read", "search", "ingest", "admin")
 
