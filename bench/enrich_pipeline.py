@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
 from operator import itemgetter
+from pathlib import Path
 from typing import LiteralString, Self
 
 import httpx2
@@ -16,6 +17,7 @@ import psutil
 import psycopg
 
 from bench.rig import Rig
+from local import service_user
 from shared.entries.draft import EntryDraft
 
 PUSHED_AT_ONCE = 500
@@ -37,6 +39,11 @@ _MEGA = 1_000_000
 
 _DUE: LiteralString = "SELECT stage, count(*) FROM work GROUP BY stage"
 _ASIDE: LiteralString = "SELECT count(*) FROM quarantine"
+_DISK: LiteralString = """
+    SELECT 'postgres', pg_database_size(current_database())
+     UNION ALL
+    SELECT 'of it vectors', sum(pg_total_relation_size(table_name::regclass))
+      FROM embedding_model"""
 
 
 @dataclass(frozen=True)
@@ -68,6 +75,8 @@ class Run:
     stages: list[Stage] = field(default_factory=list)
     memory: list[Held] = field(default_factory=list)
     quarantined: int = 0
+    # What all entries so far take on the disk, in MB.
+    disk: dict[str, float] = field(default_factory=dict)
 
     @property
     def per_second(self) -> float:
@@ -98,8 +107,18 @@ def run(made: Rig, database: str, drafts: Iterator[EntryDraft], count: int) -> R
     found.memory = memory.held(cpu)
     with psycopg.connect(database) as conn:
         row = conn.execute(_ASIDE).fetchone()
+        found.disk = _measure_disk(conn, made.settings.home)
     found.quarantined = int(row[0]) if row else 0
     return found
+
+
+def _measure_disk(conn: psycopg.Connection, home: Path) -> dict[str, float]:
+    """Return the megabytes of both engines; the log of Postgres (WAL) comes on top."""
+    found = {name: float(size) for name, size in conn.execute(_DISK)}
+    index = service_user.data_home(home) / "data" / "opensearch"
+    files = (one for one in index.rglob("*") if one.is_file())
+    found["opensearch"] = sum(one.stat().st_size for one in files)
+    return {name: round(size / _MEGA, 1) for name, size in found.items()}
 
 
 def _client(made: Rig) -> httpx2.Client:

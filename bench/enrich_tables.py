@@ -119,6 +119,8 @@ def _say_run(console: Console, run: Run) -> None:
     for one in run.stages:
         rate = run.entries / max(one.seconds, 1e-9)
         console.print(f"  {one.name}: ended at {one.seconds:.1f} s, {rate:,.0f}/s")
+    told = ", ".join(f"{name} {size:,.0f}" for name, size in run.disk.items())
+    console.print(f"disk, MB: {told}")
 
 
 def _memory(run: Run) -> Table:
