@@ -13,6 +13,7 @@ from api.access.callers import Callers, is_loopback
 from api.access.key_use import KeyUse
 from api.access.routes import audit, keys, me
 from api.context import ApiContext
+from api.entries.carried_cache import CarriedCache
 from api.entries.push_backpressure import Backlog
 from api.entries.routes import (
     attachments,
@@ -175,6 +176,7 @@ def _open(settings: Settings) -> ApiContext:
             entry_stages.list_runnable_stages(settings),
             settings.max_backlog_entries,
         ),
+        carried=CarriedCache(),
         opensearch=data.opensearch,
         uploads=Uploads(settings, pool),
         key_use=key_use,

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from api.access.audit import Audit
     from api.access.callers import Callers
     from api.access.key_use import KeyUse
+    from api.entries.carried_cache import CarriedCache
     from api.entries.push_backpressure import Backlog
     from api.entries.uploads import Uploads
     from api.operations.probes import Probes
@@ -75,6 +76,8 @@ class ApiContext:
     stocks: Sparing[Stock]
     # By tenant and live model; None: not counted in time, which is kept, too.
     vector_counts: Sparing[EmbeddingCounts | None]
+    # What digests carry over from before their time, by rights and that time.
+    carried: CarriedCache[Any]
     opensearch: OpenSearch | None
     uploads: Uploads
     exports: Exports

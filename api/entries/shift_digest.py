@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+import json
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from operator import attrgetter
@@ -10,16 +11,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from uuid import UUID
 
 from api.entries import shift_times
-from api.entries.entry_bodies import bodies, make_readable
 from shared.cards import carried_actions, incident, standing_locks
 from shared.cards.carried_actions import CARRY_AFTER_SHIFTS, load_actions_left
+from shared.cards.digest_entries import load_digest_entries, load_named_entries
 from shared.cards.listed_incidents import INCIDENT_DAYS, IncidentPlace, load_incidents
 from shared.cards.standing_locks import LOCK_DAYS, find_standing, load_lock_entries
-from shared.entries.reading import read_entries
-from shared.entries.reading.read_entries import ListingFilter
-from shared.search.query.filters import filters, time_range
+from shared.entries.identity import permalink
 from shared.settings.text_expectations import find_expectations
 from shared.sources import source_state
+from shared.text.facility.devices import DEVICE
 from shared.times.rfc3339 import timestamp
 
 if TYPE_CHECKING:
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from api.context import ApiContext
     from shared.access.scope import Scope
     from shared.cards.carried_actions import CarriedAction
+    from shared.cards.digest_entries import DigestEntry
     from shared.cards.standing_locks import StandingLock
-    from shared.entries.reading.read_entries import EntryView
     from shared.text.facility.incident_words import State
     from shared.times.calendar import Clock
 
@@ -43,9 +43,6 @@ _MOST_CARRIED, _MOST_ACTIONS, _MOST_DEVICES = 30, 20, 20
 _MOST_LOCKS = 100
 _EXCERPT_CHARS = 280
 _TIME = attrgetter("entry_time")
-_OF_ENTRY = (
-    *("entry_id", "revision", "permalink", "source", "title", "authors", "entry_time"),
-)
 
 
 class _Told(NamedTuple):
@@ -56,6 +53,15 @@ class _Told(NamedTuple):
     state: State | None
     quote: str | None = None
     is_new: bool = True
+
+
+class _Carried(NamedTuple):
+    """Incidents, locks and requests that stand open, and stood when a time began."""
+
+    incidents: tuple[list[IncidentPlace], dict[UUID, list[State]]]
+    # Those that stand, those that stood, and whether all that tell of them were read.
+    locks: tuple[list[StandingLock], list[StandingLock], bool]
+    actions: list[tuple[CarriedAction, bool]]
 
 
 def build_digest(
@@ -71,11 +77,19 @@ def build_digest(
     It is made of entries and times alone: asked twice of the same, it is the same. What
     is not new stood in the digest of when this time began.
     """
-    found = _list_entries(ctx, conn, scope, since, until)
+    found = load_digest_entries(conn, scope, since, until, MOST_ENTRIES + 1)
     entries = found[:MOST_ENTRIES]
-    places, states = _load_incidents(ctx, conn, scope, entries, (until, since))
-    standing, stood, all_read = _load_locks(conn, scope, entries, (until, since))
-    actions = _load_actions(ctx, conn, scope, since, until, clock)
+    key = json.dumps([scope.params, since], default=str)
+
+    def find() -> _Carried:
+        return _Carried(
+            _load_incidents(ctx, conn, scope, entries, (until, since)),
+            _load_locks(conn, scope, entries, (until, since)),
+            _load_actions(ctx, conn, scope, since, until, clock),
+        )
+
+    carried: _Carried = ctx.carried.get(conn, scope.tenant, key, until, find)
+    (places, states), (standing, stood, all_read), actions = carried
     locked = {one.entry_id for one in standing}
     told: list[_Told] = []
     for entry in entries:
@@ -84,8 +98,8 @@ def build_digest(
         # What tells of a lock that hangs is listed there; others tell more than that.
         if section != "new" or entry.entry_id not in locked:
             told.append(_Told(section, entry.entry_id, state))
-    carried = [one for one in places if set(states[one.entry_id]) != {"resolved"}]
-    newest = sorted(carried[:_MOST_CARRIED], key=_TIME, reverse=True)
+    left_open = [one for one in places if set(states[one.entry_id]) != {"resolved"}]
+    newest = sorted(left_open[:_MOST_CARRIED], key=_TIME, reverse=True)
     for place in newest:
         state, before = states[place.entry_id]
         is_new = place.entry_time >= since or "resolved" in {state, before}
@@ -96,37 +110,25 @@ def build_digest(
     for action, is_new in actions[:_MOST_ACTIONS]:
         entry_id, quote = action.handover.entry_id, action.quote
         told.append(_Told("handover", entry_id, None, quote, is_new=is_new))
-    shown = make_readable(conn, scope, bodies(ctx, conn, scope, entries))
-    known = {UUID(body["entry_id"]): body for body in shown}
-    known |= _load_bodies(ctx, conn, scope, {one.entry_id for one in told} - {*known})
+    known = {entry.entry_id: entry for entry in entries}
+    others = {one.entry_id for one in told} - {*known}
+    known |= {one.entry_id: one for one in load_named_entries(conn, scope, others)}
     sections: dict[str, list[dict[str, Any]]] = {name: [] for name in SECTIONS}
     for one in told:
         # An entry that was deleted this moment is told no more.
         if one.entry_id in known:
             sections[one.section].append(_item(known[one.entry_id], one))
-    sections["devices"] = _devices(shown)
+    sections["devices"] = _devices(entries)
     return {
         "from": timestamp(since),
         "to": timestamp(until),
         "sections": sections,
         "complete": all_read
         and len(found) <= MOST_ENTRIES
-        and len(carried) <= _MOST_CARRIED
+        and len(left_open) <= _MOST_CARRIED
         and len(standing) <= _MOST_LOCKS
         and len(actions) <= _MOST_ACTIONS,
     }
-
-
-def _list_entries(
-    ctx: ApiContext, conn: Connection, scope: Scope, since: datetime, until: datetime
-) -> list[EntryView]:
-    narrowed = filters.parse(
-        {time_range.FROM: since.isoformat(), time_range.TO: until.isoformat()},
-        max_values=ctx.settings.max_filter_values,
-        clock=ctx.searches.calendar,
-    ).params
-    wanted = ListingFilter(narrowed=narrowed)
-    return read_entries.list_entries(conn, scope, wanted, limit=MOST_ENTRIES + 1)
 
 
 def _section(state: State | None) -> str:
@@ -139,7 +141,7 @@ def _load_incidents(
     ctx: ApiContext,
     conn: Connection,
     scope: Scope,
-    entries: Sequence[EntryView],
+    entries: Sequence[DigestEntry],
     moments: tuple[datetime, datetime],
 ) -> tuple[list[IncidentPlace], dict[UUID, list[State]]]:
     """Return the incidents that are not among these entries, and how all of them stood.
@@ -165,7 +167,7 @@ def _load_incidents(
 def _load_locks(
     conn: Connection,
     scope: Scope,
-    entries: Sequence[EntryView],
+    entries: Sequence[DigestEntry],
     moments: tuple[datetime, datetime],
 ) -> tuple[list[StandingLock], list[StandingLock], bool]:
     """Return the locks that stand, and stood; and whether all entries were read."""
@@ -224,21 +226,18 @@ def load_states(
     return {one.entry_id: stood[one.thread] for one in incidents}
 
 
-def _load_bodies(
-    ctx: ApiContext, conn: Connection, scope: Scope, ids: Collection[UUID]
-) -> dict[UUID, dict[str, Any]]:
-    """Return readable bodies of entries from before, by their ids."""
-    rows = read_entries.load_entries(conn, scope, sorted(ids)) if ids else {}
-    made = bodies(ctx, conn, scope, [*rows.values()])
-    return dict(zip(rows, make_readable(conn, scope, made), strict=True))
-
-
-def _item(body: Mapping[str, Any], told: _Told) -> dict[str, Any]:
+def _item(entry: DigestEntry, told: _Told) -> dict[str, Any]:
     """Return an entry as a digest cites it: in words of its own, and of a revision."""
-    text = " ".join(str(body["summary"] or body["text"]).split())
+    text = " ".join(entry.text.split())
     excerpt = text[:_EXCERPT_CHARS]
     return {
-        **{name: body[name] for name in _OF_ENTRY},
+        "entry_id": str(entry.entry_id),
+        "revision": entry.revision,
+        "permalink": permalink(entry.source, entry.external_id),
+        "source": entry.source,
+        "title": entry.title,
+        "authors": entry.authors,
+        "entry_time": timestamp(entry.entry_time),
         "text": excerpt if excerpt == text else f"{excerpt.rsplit(' ', 1)[0]} …",
         "state": told.state,
         "quote": told.quote,
@@ -246,19 +245,21 @@ def _item(body: Mapping[str, Any], told: _Told) -> dict[str, Any]:
     }
 
 
-def _devices(shown: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def _devices(entries: Sequence[DigestEntry]) -> list[dict[str, Any]]:
+    """Return the devices that entries name, as the newest of them spells each."""
     named: dict[str, list[str]] = {}
-    for body in shown:
-        for name in dict.fromkeys(_device_names(body)):
-            named.setdefault(name, []).append(body["entry_id"])
+    spelt: dict[str, str] = {}
+    for entry in entries:
+        own = {
+            one["canonical"]: one["name"]
+            for one in reversed(entry.entities)
+            if one["kind"] == DEVICE
+        }
+        spelt = own | spelt
+        for name in own:
+            named.setdefault(name, []).append(str(entry.entry_id))
     ordered = sorted(named.items(), key=lambda one: (-len(one[1]), one[0]))
     return [
-        {"device": name, "count": len(ids), "entry_ids": ids}
+        {"device": spelt[name], "count": len(ids), "entry_ids": ids}
         for name, ids in ordered[:_MOST_DEVICES]
     ]
-
-
-def _device_names(body: Mapping[str, Any]) -> Iterator[str]:
-    for one in body["entities"]:
-        if one["kind"] == "device":
-            yield one["canonical"]

@@ -119,15 +119,13 @@ def state_of(statements: Sequence[CardStatement]) -> State | None:
     return in_text or incidents.state([one.said for one in statements])
 
 
-@functools.lru_cache(maxsize=4096)
-def _read(text: str, written: datetime, zone: str, own: Own) -> tuple[Statement, ...]:
-    # Those of a device that is asked for are asked for again.
+def _read(text: str, written: datetime, zone: str, own: Own) -> list[Statement]:
     bare = incidents.blank_quoted_lines(text)
-    return tuple(
+    return [
         one
         for one in incidents.find_statements(bare, written, zone, own)
         if one.kind != "trip" or _is_news(bare[one.start : one.end], own)
-    )
+    ]
 
 
 def _is_news(said: str, own: Own) -> bool:

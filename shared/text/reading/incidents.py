@@ -79,9 +79,11 @@ class _Part(NamedTuple):
     clock: Clock | None
 
 
+# Incidents that stand open are read for every digest and card.
+@functools.lru_cache(maxsize=4096)
 def find_statements(
     text: str, written: datetime, zone: str, own: Own = ()
-) -> list[Statement]:
+) -> tuple[Statement, ...]:
     """Return the statements of a text in their order, each with a time.
 
     A statement without a time of its own takes that of the one before, or else of the
@@ -105,7 +107,7 @@ def find_statements(
             beside = parts[before[-1] if before else timed[0]].clock
             at, time_from = beside.at if beside else written, "beside"
         found.append(Statement(kind, start, end, at, time_from))
-    return found
+    return tuple(found)
 
 
 def state(statements: Sequence[Statement]) -> State | None:

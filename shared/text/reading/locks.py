@@ -4,6 +4,7 @@ A lock that is taken for removed and is not may cost a life, one that is listed 
 costs a look: what is not sure removes nothing.
 """
 
+import functools
 import re
 from collections.abc import Iterator
 from typing import Literal, NamedTuple
@@ -131,8 +132,14 @@ class LockStatement(NamedTuple):
     is_all: bool = False
 
 
-def find_locks(text: str) -> Iterator[LockStatement]:
-    """Yield the sentences of a text that tell of locks, in order."""
+# Those of a year are read for every digest; a text has at most 10,000 characters.
+@functools.lru_cache(maxsize=2048)
+def find_locks(text: str) -> tuple[LockStatement, ...]:
+    """Return the sentences of a text that tell of locks, in order."""
+    return tuple(_find_locks(text))
+
+
+def _find_locks(text: str) -> Iterator[LockStatement]:
     if not _may_tell(text):
         return
     for start, end in sentences(text):

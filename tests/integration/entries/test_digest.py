@@ -75,6 +75,27 @@ def test_an_incident_of_days_ago_that_nobody_resolved_is_still_open(
     assert told["complete"] is True
 
 
+@pytest.mark.requirement("I09")
+def test_a_digest_that_was_shown_before_has_what_was_written_since(
+    caller: httpx2.Client,
+) -> None:
+    push(caller, incident("I-1", "RF2 tripped.", ago(days=3)))
+    push(caller, written("L-1", "LOTO-7 on P-201.", ago(days=2)))
+    before = [digest(caller) for _ in range(2)]
+    assert all(cited(one, "open") == [("/e/api/I-1@1", False)] for one in before)
+    assert all(locks(one)[0][0] == "L-1" for one in before)
+
+    push(caller, written("R-1", "Fixed.", ago(hours=1), reply_to="I-1"))
+    push(caller, written("L-2", "LOTO-7 removed.", ago(hours=1)))
+    told = digest(caller)
+    assert (cited(told, "open"), locks(told)) == ([], [])
+    assert cited(told, "resolved") == [("/e/api/I-1@1", True)]
+
+    (reply,) = caller.get("/v1/entries", params={"external_id": "R-1"}).json()["items"]
+    assert caller.delete(f"/v1/entries/{reply['entry_id']}").is_success
+    assert cited(digest(caller), "open") == [("/e/api/I-1@1", False)]
+
+
 def locks(told: dict[str, Any]) -> list[tuple[str, bool, str]]:
     found = told["sections"]["locks"]
     return [(one["permalink"][7:], one["is_new"], one["quote"]) for one in found]
