@@ -148,6 +148,7 @@ def prepare_answer(
             unwritten=unwritten,
             characters=characters,
             is_outside=is_outside,
+            zone=plan.time.zone,
         )
         part = choose(entries)
         if plan.intent in _BY_WORDS or left.left_ms <= 0:

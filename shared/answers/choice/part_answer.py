@@ -46,11 +46,13 @@ def answer_part(
     characters: int,
     *,
     is_outside: bool = False,
+    zone: str = "UTC",
     weights: sentence_score.SentenceWeights = sentence_score.SHIPPED,
 ) -> PartAnswer:
     """Choose sentences for a question and judge them.
 
-    `is_outside`: the time that is asked for lies before all that is loaded whole.
+    `is_outside`: the time that is asked for lies before all that is loaded whole;
+    `zone`: on whose clock entries were written.
     """
     scores = sentence_score.SentenceScores(question, entries, weights)
     scored = scores.score_by_words()
@@ -65,7 +67,7 @@ def answer_part(
     led = _led(scored) if question.kind == "why" else scored
     is_typed = question.kind not in {"why", "which", "what"}
     chosen = choose_sentences(led, is_typed=is_typed, characters=characters)
-    reckoned = reckon_times(question, scored)
+    reckoned = reckon_times(question, scored, zone)
     if reckoned:
         scored = [*reckoned, *scored]
         chosen = reckoned
@@ -99,7 +101,7 @@ def answer_part(
         unsaid=list_unsaid(question, cited),
         has_names_alone=_have_names_alone(question, entries, cited),
         is_indirect=any(one.is_dated or one.reckoned for one in chosen)
-        or (question.is_how_to and not any(one.is_procedure for one in cited)),
+        or (question.is_how_to and not any(one.is_procedure for one in cited[:1])),
         is_echo=question.kind == "why"
         and not any(
             one.is_of_kind or scores.count_added(one.candidate) for one in chosen

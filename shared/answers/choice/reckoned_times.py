@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
 from typing import NamedTuple
+from zoneinfo import ZoneInfo
 
 from shared.answers.choice.sentence_score import ScoredSentence
 from shared.answers.evidence.evidence import EvidenceEntry
@@ -28,28 +29,31 @@ class Outage(NamedTuple):
     trip: Statement
     back: Statement
 
-    @property
-    def text(self) -> str:
-        """Return both times and how long it is from one to the other."""
-        # Whatever the zone: a clock that says less is that of the next day.
+    def spell(self, zone: str) -> str:
+        """Return both times on a clock, and how long it is from one to the other."""
+        trip, back = (one.at.astimezone(ZoneInfo(zone)) for one in self)
+        # A clock that says less is that of the next day.
         minutes = int((self.back.at - self.trip.at) % _DAY / timedelta(minutes=1))
         hours, rest = divmod(minutes, 60)
         spelt = " ".join([*([f"{hours} h"] if hours else []), f"{rest} min"])
-        return f"{self.trip.at:%H:%M} to {self.back.at:%H:%M}: {spelt}"
+        return f"{trip:%H:%M} to {back:%H:%M}: {spelt}"
 
 
 def reckon_times(
-    question: Question, scored: Sequence[ScoredSentence]
+    question: Question, scored: Sequence[ScoredSentence], zone: str
 ) -> list[ScoredSentence] | None:
     """Return the sentences that tell when the best entry's outage began and ended.
 
-    None: that is not asked for, or its thread says how long it was.
+    None: that is not asked for, or its thread says how long it was. `zone`: on whose
+    clock the entry was written.
     """
     if question.kind != "how_long" or not scored or not _OFF.search(question.text):
         return None
     entry = scored[0].candidate.entry
     inside = [one for one in scored if one.candidate.entry.thread == entry.thread]
-    outage = None if any(one.is_of_kind for one in inside) else _find_outage(entry)
+    outage = (
+        None if any(one.is_of_kind for one in inside) else _find_outage(entry, zone)
+    )
     if outage is None:
         return None
     found = [
@@ -69,15 +73,15 @@ def reckon_times(
     told = [replace(one, is_of_kind=True) for one in found if one is not None]
     if len(told) < len(outage):
         return None
-    last = replace(told[1], reckoned=outage.text)
+    last = replace(told[1], reckoned=outage.spell(zone))
     return [last] if told[0].candidate is told[1].candidate else [told[0], last]
 
 
-def _find_outage(entry: EvidenceEntry) -> Outage | None:
+def _find_outage(entry: EvidenceEntry, zone: str) -> Outage | None:
     text = incidents.blank_quoted_lines(entry.text)
     said = [
         one
-        for one in incidents.find_statements(text, entry.row.entry_time, "UTC")
+        for one in incidents.find_statements(text, entry.row.entry_time, zone)
         if one.time_from == "quote"
     ]
     trips = [one for one in said if one.kind == "trip"]

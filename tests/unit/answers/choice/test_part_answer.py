@@ -500,7 +500,7 @@ def test_how_something_stands_the_newest_entry_tells() -> None:
 )
 def test_how_long_it_was_off_is_reckoned_from_two_times(question, text, reckoned):
     # Whoever tells of times of day tells of the last hours.
-    written = BEGIN + timedelta(hours=23 if "19:12" in text else 6)
-    part = answer(question, made(text, entry_time=written))
+    written = BEGIN + timedelta(hours=19 if "19:12" in text else 5)
+    part = answer(question, made(text, entry_time=written), zone="Europe/Zurich")
     assert "".join(one.reckoned for one in part.chosen) == reckoned
     assert (part.judgement.grade == "B") is bool(reckoned)
