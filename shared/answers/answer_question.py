@@ -314,7 +314,8 @@ class _Writer:
         self, part: PartAnswer, shown: Sequence[ScoredSentence], said: str
     ) -> str:
         if not said:
-            return self._sentences(shown)
+            is_of_author = part.question.is_of_author
+            return self._sentences(shown, "who" if is_of_author else None)
         # Where nobody wrote when it was, or who it was, that of who wrote of it is the
         # next best.
         return self._beside(said, shown, part.question.kind)

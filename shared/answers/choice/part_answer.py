@@ -20,6 +20,8 @@ Meanings = Callable[[Question, Sequence[Candidate]], dict[Candidate, float]]
 Unwritten = Callable[[Question, Sequence[str]], tuple[str, ...]]
 # So many of the best by words are compared by meaning, too.
 COMPARED = 8
+# A time in a sentence with no more of the words may be that of something else.
+_LEAST_DATED = 0.6
 # A best hit so far ahead of all other threads is the answer alone.
 CLEAR_LEAD = 0.25
 
@@ -62,9 +64,11 @@ def answer_part(
     if not by_words:
         known = meanings(question, [one.candidate for one in scored[:COMPARED]])
         scored = scores.add_cosines(scored, known)
-    if question.kind == "when" and not _has_kind(scored):
-        scored = scores.date_by_entries(scored)
     led = _led(scored) if question.kind == "why" else scored
+    if question.kind == "when" and not _tells_when(scored):
+        scored = scores.date_by_entries(scored)
+        dated = {one.candidate.entry for one in scored if one.is_dated}
+        led = [one for one in scored if one.candidate.entry in dated] or scored
     is_typed = question.kind not in {"why", "which", "what"}
     chosen = choose_sentences(led, is_typed=is_typed, characters=characters)
     reckoned = reckon_times(question, scored, zone)
@@ -141,8 +145,11 @@ def _tell_steps(
     return told or chosen
 
 
-def _has_kind(scored: Sequence[ScoredSentence]) -> bool:
-    return any(one.fills_slot for one in scored[: answer_status.BEST_OF_KIND])
+def _tells_when(scored: Sequence[ScoredSentence]) -> bool:
+    """Tell whether a time is told of what is asked about, and not of something near."""
+    return any(
+        one.fills_slot_of(_LEAST_DATED) for one in scored[: answer_status.BEST_OF_KIND]
+    )
 
 
 def _have_names_alone(

@@ -114,6 +114,11 @@ _ASKS_HOW_TO = re.compile(
     r"|\bqu\u00e9 (?:hacer|se hace|hay que hacer)\b|\bc\u00f3mo (?:se|\w+[aei]r)\b",
     re.IGNORECASE,
 )
+_ASKS_AUTHOR = re.compile(
+    r"\b(?:who|wer|qui|chi|qui[e\u00e9]n)\b.*\b(?:wrote|written|writes?|geschrieben"
+    r"|schrieb|verfasste?|\u00e9crit|scritto|escribi[o\u00f3]|escrito)\b",
+    re.IGNORECASE,
+)
 # In a question of how something is done these say nothing of it.
 _DOING_WORDS = """
     handle deal proceed case event fall falle machen vorgehen tun passiert faire cas
@@ -140,6 +145,11 @@ def asks_state(question: str) -> bool:
 def asks_last(question: str) -> bool:
     """Tell whether a question is of the last time that something happened."""
     return bool(_ASKS_LAST.search(question))
+
+
+def asks_author(question: str) -> bool:
+    """Tell whether a question is of who wrote something."""
+    return bool(_ASKS_AUTHOR.search(question))
 
 
 def asks_how_to(question: str) -> bool:

@@ -93,11 +93,15 @@ class Question:
     is_of_last: bool = False
     # How something is done, as a procedure tells it.
     is_how_to: bool = False
+    # Who wrote it, which is known of every entry.
+    is_of_author: bool = False
 
     def is_answered_by(
         self, sentence: str, language: str, people: frozenset[str]
     ) -> bool:
         """Tell whether a sentence can be such an answer; `people` are folded names."""
+        if self.is_of_author:
+            return True
         if self.is_of_state:
             return answer_kinds.tells_state(sentence, language)
         if self.kind in {"who", "when"} and sentence_kinds.is_planned(
@@ -213,6 +217,7 @@ def read_part(asked: str, text: str, facility: Facility) -> Question:
         is_of_state=is_of_state,
         is_of_last=is_of_last,
         is_how_to=is_how_to,
+        is_of_author=kind == "who" and answer_kinds.asks_author(asked),
     )
 
 

@@ -504,3 +504,16 @@ def test_how_long_it_was_off_is_reckoned_from_two_times(question, text, reckoned
     part = answer(question, made(text, entry_time=written), zone="Europe/Zurich")
     assert "".join(one.reckoned for one in part.chosen) == reckoned
     assert (part.judgement.grade == "B") is bool(reckoned)
+
+
+def test_a_time_of_something_near_is_not_when_it_was_done() -> None:
+    near = made("The filter was cleaned, the klystron started at 3:25.", 1)
+    told = made("Ruiz changed the water filter of the klystron.", 2)
+    part = answer("When was the water filter of the klystron changed?", near, told)
+    assert [one.candidate.entry for one in part.chosen] == [told]
+    assert part.chosen[0].is_dated
+
+
+def test_asked_who_wrote_something_any_entry_of_it_tells() -> None:
+    part = answer("Who wrote the night summary?", made("Night summary: all quiet."))
+    assert (part.judgement.status, part.is_of_kind) == ("grounded", True)
