@@ -239,3 +239,14 @@ def test_live_sends_its_rows_and_a_beat_to_whoever_has_them(caller) -> None:
     number, name = first()
     assert name == "rows"
     assert first(**{"last-event-id": number}) == (number, "beat")
+
+
+def test_a_status_that_names_what_is_missing_does_not_say_that_nothing_is_wrong(
+    operator: httpx2.Client,
+) -> None:
+    page = show(operator, "/status")
+    # Nobody works here, and no search index is wanted.
+    assert "Nobody works on" in page.text
+    assert "Nothing is wrong" not in page.text
+    told = [one.text for one in page.every("li") if "opensearch" in one.text]
+    assert [one.split()[0] for one in told] == ["off"]
