@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import NamedTuple
 from uuid import UUID
 
@@ -22,6 +22,7 @@ MOST_ALIASES, MOST_IDS, MOST_OPEN, MOST_LOCKS = 10, 20, 3, 3
 # Entries are read newest first until the last trip and the last fix are known.
 MOST_STATEMENTS_READ = 40
 _MONTH_DAYS = 30.4375
+_SUMMARY, _LONGEST_SHIFT = "shift_summary", timedelta(hours=12)
 _UNDECIDED: tuple[State, ...] = ("open", "monitoring")
 
 
@@ -98,12 +99,24 @@ def _read(
     fix: CardStatement | None = None
     states: dict[UUID | None, tuple[State, CardStatement]] = {}
     left_open: list[CardStatement] = []
-    for entry in within_bounds(entries[:MOST_STATEMENTS_READ]):
-        said = subject.own(
-            entry,
-            card_statements.statements_of(entry, zone, own),
-            is_reply=entry.thread_id in about,
-        )
+    read = [*within_bounds(entries[:MOST_STATEMENTS_READ])]
+
+    def find_own(entry: CardEntry) -> list[CardStatement]:
+        found = card_statements.statements_of(entry, zone, own)
+        return subject.own(entry, found, is_reply=entry.thread_id in about)
+
+    for place, entry in enumerate(read):
+        said = find_own(entry)
+        if entry.kind == _SUMMARY and any(map(_is_undated_trip, said)):
+            before = (
+                one
+                for one in read[place + 1 :]
+                if one.kind != _SUMMARY
+                and entry.entry_time - one.entry_time <= _LONGEST_SHIFT
+            )
+            if any(one.said.step == "trip" for e in before for one in find_own(e)):
+                # The summary of a shift tells what its entries told.
+                said = [one for one in said if not _is_undated_trip(one)]
         trip = trip or _latest(said, "trip")
         blamed = blamed or next(filter(subject.blames, said), None)
         fix = fix or max(
@@ -128,6 +141,10 @@ def _threads_about(entries: Sequence[CardEntry], subject: Subject) -> set[UUID |
     """Return the threads that began with the thing: of these each reply tells of it."""
     begun = {one.thread_id: one for one in entries if one.thread_id}
     return {thread for thread, first in begun.items() if subject.is_of_entry(first)}
+
+
+def _is_undated_trip(one: CardStatement) -> bool:
+    return one.said.step == "trip" and one.said.time_from == "entry"
 
 
 def _latest(said: Sequence[CardStatement], step: str) -> CardStatement | None:

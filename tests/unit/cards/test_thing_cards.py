@@ -128,3 +128,18 @@ def test_the_culprit_of_anothers_fault_is_told_where_it_never_tripped() -> None:
 
     trip = entry(0, "QD16 tripped", "QD16 tripped.")
     assert told(trip, culprit)["last_trip"] == "QD16 tripped."
+
+
+@pytest.mark.requirement("S4-28")
+def test_what_a_summary_tells_again_is_no_second_trip() -> None:
+    mended = entry(1, "QD16 tripped", "06:40 QD16 tripped. QD16 is back at 06:55.")
+    summary = entry(4, "Early shift", "One trip of QD16.", kind="shift_summary")
+    alone = entry(20, "Early shift", "One trip of QD16.", kind="shift_summary")
+
+    card = card_of(mended, summary)
+    assert (card.state, told(mended, summary)["last_trip"]) == (
+        "resolved",
+        "06:40 QD16 tripped.",
+    )
+    # Of a trip that no entry of its shift tells, it is the one that does.
+    assert card_of(mended, alone).state == "open"
