@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Generic, LiteralString, TypeVar
 
-from psycopg import Connection
-
 from shared.postgres.fetch_rows import fetch_value
+from shared.postgres.pool import Connection
 
 T = TypeVar("T")
 # By then time alone may have changed it: an entry is shown from a moment on, a request
@@ -53,7 +52,7 @@ class CarriedCache(Generic[T]):
         now: datetime,
         find: Callable[[], T],
     ) -> T:
-        """Return what is kept, or find and keep it."""
+        """Return the kept result, or find a new one and keep that."""
         kept = self._kept.get(key)
         if (
             kept is not None

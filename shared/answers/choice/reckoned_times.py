@@ -42,7 +42,7 @@ class Outage(NamedTuple):
 def reckon_times(
     question: Question, scored: Sequence[ScoredSentence], zone: str
 ) -> list[ScoredSentence] | None:
-    """Return the sentences that tell when the best entry's outage began and ended.
+    """Return the sentences in which the best entry's outage begins and ends.
 
     None: that is not asked for, or its thread says how long it was. `zone`: on whose
     clock the entry was written.
