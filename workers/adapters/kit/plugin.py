@@ -10,7 +10,7 @@ import os
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from shared.postgres.pool import Pool
     from workers.adapters.kit.keeping import Keeping
     from workers.adapters.kit.reading import KitReading
-    from workers.adapters.kit.subject import Registered, Subject
+    from workers.adapters.kit.subject import Subject
 
 _ROOM = __name__.rpartition(".")[0]
 pytest.register_assert_rewrite(
@@ -58,7 +58,9 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Examine by each row whom it applies to, and report the others as `n/a`."""
     if "kit_subject" in metafunc.fixturenames:
         row = _row_of(metafunc.definition)
-        chosen = [one for one in _subjects(metafunc) if row and _applies(one, row)]
+        chosen = [
+            one for one in _subjects(metafunc.definition) if row and _applies(one, row)
+        ]
         ids = [one.name for one in chosen]
         metafunc.parametrize("kit_subject", chosen, ids=ids, indirect=True)
     if "kit_check" in metafunc.fixturenames:
@@ -67,7 +69,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         pairs = [
             pytest.param((check, one), id=f"{check.row}-{check.name}-{one.name}")
             for check in CHECKS
-            for one in _subjects(metafunc)
+            for one in _subjects(metafunc.definition)
             if _applies(one, check.row)
         ]
         metafunc.parametrize("kit_check", pairs, indirect=True)
@@ -77,7 +79,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         absent = [
             pytest.param((row, one), id=f"{row}-{one.name}")
             for row in matrix.ROWS
-            for one in _subjects(metafunc)
+            for one in _subjects(metafunc.definition)
             if one.rows is None and not _applies(one, row)
         ]
         metafunc.parametrize("kit_absence", absent)
@@ -86,9 +88,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 @pytest.fixture
 def kit_subjects(request: pytest.FixtureRequest) -> list[Subject]:
     """Everybody whom the conftests beside the test have named."""
-    node = request.node
-    found = node.ihook.pytest_logchord_subjects(config=request.config)
-    return [one for several in found for one in several or ()]
+    return _subjects(request.node)
 
 
 @pytest.fixture
@@ -168,9 +168,7 @@ def kit_page(request: pytest.FixtureRequest) -> dict[str, dict[str, str]] | None
     from workers.adapters.kit import matrix
 
     page = request.config.rootpath / PAGE
-    return (
-        matrix.parse_page(page.read_text(encoding="utf-8")) if page.is_file() else None
-    )
+    return matrix.parse_page(page.read_text("utf-8")) if page.is_file() else None
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
@@ -205,8 +203,8 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     )
 
 
-def _subjects(metafunc: pytest.Metafunc) -> list[Subject]:
-    found = metafunc.definition.ihook.pytest_logchord_subjects(config=metafunc.config)
+def _subjects(node: pytest.Item) -> list[Subject]:
+    found = node.ihook.pytest_logchord_subjects(config=node.config)
     return [one for several in found for one in several or ()]
 
 
@@ -240,18 +238,12 @@ def _row_of(node: pytest.Item | pytest.Function) -> str | None:
 
 def _applies(subject: Subject, row: str) -> bool:
     from workers.adapters.kit import matrix
+    from workers.adapters.kit.subject import registered
 
     if subject.rows is not None:
         return row in subject.rows
-    one = _known().get(subject.adapter)
+    one = registered().get(subject.adapter)
     if one is None or one.kind is None:
         # What cannot be loaded fails once, by its descriptor.
         return row == "ADP1"
     return matrix.not_applicable(row, one.descriptor) is None
-
-
-@cache
-def _known() -> dict[str, Registered]:
-    from workers.adapters.kit.subject import registered
-
-    return registered()

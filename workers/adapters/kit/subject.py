@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import cache
 from importlib.metadata import entry_points
 from typing import cast
 
@@ -47,6 +48,7 @@ class Registered:
         return self.kind.descriptor
 
 
+@cache
 def registered() -> dict[str, Registered]:
     """Return every registered adapter; one that is broken spoils no other."""
     found: dict[str, Registered] = {}

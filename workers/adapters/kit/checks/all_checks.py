@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal
 
 from workers.adapters.kit.checks import (
@@ -19,22 +20,21 @@ from workers.adapters.kit.checks import (
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One check: its row, what it is called, and what it runs on."""
+    """One check: its row, what it runs, and on what."""
 
     row: str
-    name: str
     run: Callable[[Any], None]
     # A stub alone, or a stub with a store and the runtime.
     on: Literal["reading", "keeping"]
 
+    @property
+    def name(self) -> str:
+        """What the check is called."""
+        return self.run.__name__
 
-def _of_readings(row: str, run: Callable[..., None]) -> Check:
-    return Check(row, run.__name__, run, "reading")
 
-
-def _of_stores(row: str, run: Callable[..., None]) -> Check:
-    return Check(row, run.__name__, run, "keeping")
-
+_of_readings = partial(Check, on="reading")
+_of_stores = partial(Check, on="keeping")
 
 CHECKS = (
     _of_readings("ADP1", parse.descriptor),
