@@ -1,6 +1,6 @@
 """Prometheus figures of one API process; what Postgres knows is asked when scraped."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from prometheus_client import (
@@ -12,7 +12,7 @@ from prometheus_client import (
 )
 
 from shared.sources.admin.source_overview import Behind
-from shared.work.lag import Lag, StageLag
+from shared.work.lag import Lag
 from shared.work.work_overview import QueueState
 
 REGISTRY = CollectorRegistry()
@@ -91,39 +91,16 @@ def ingested(source: str, status: str, count: int) -> None:
     _INGESTED.labels(source, status).inc(count)
 
 
-# For each stage: name, help, and the number itself, which /v1/lag shows too.
-_OF_STAGE: tuple[tuple[str, str, Callable[[StageLag], float]], ...] = (
-    (
-        "logchord_due_oldest_seconds",
-        "Age of the oldest row that is not done.",
-        lambda one: one.oldest_seconds,
-    ),
-    (
-        "logchord_due_overdue",
-        "Rows due for over 10 s that nobody works on.",
-        lambda one: one.overdue,
-    ),
-    ("logchord_due_leased", "Rows in somebody's hands.", lambda one: one.leased),
-    ("logchord_quarantined", "Quarantined rows.", lambda one: one.quarantined),
-    (
-        "logchord_stage_paused",
-        "1 while the stage rests.",
-        lambda one: one.paused is not None,
-    ),
-    (
-        "logchord_stage_ended_per_minute",
-        "Rows ended within the last minute.",
-        lambda one: one.per_minute,
-    ),
-)
-
-
 class WorkFigures(NamedTuple):
     """What Postgres knows of stages, sources and workers."""
 
     behind: Lag
     sources: Sequence[Behind]
     queues: Sequence[QueueState]
+
+
+# A figure's name, its help, its label, and its number by the label's values.
+_Figure = tuple[str, str, str, Mapping[str, float]]
 
 
 def render(
@@ -135,64 +112,66 @@ def render(
         "logchord_work_known", "1 if Postgres told of the work.", registry=fresh
     )
     known.set(work is not None)
+    told = "Answers that a model may still word just now."
+    figures: list[_Figure] = [
+        ("logchord_llm_quota_remaining", told, "tenant", quotas),
+        (
+            "logchord_component_up",
+            "1 if it answers, as /health/ready says.",
+            "component",
+            components,
+        ),
+    ]
     if work is not None:
-        _render_stages(work.behind, fresh)
-        _render_sources(work.sources, fresh)
-        alive = Gauge(
-            "logchord_workers_alive",
-            "Workers that report themselves.",
-            ["queue"],
-            registry=fresh,
+        figures += _list_figures(work)
+        due = Gauge(
+            "logchord_due_work", "Rows of due work.", ["stage", "class"], registry=fresh
         )
-        for one in work.queues:
-            alive.labels(one.queue).set(one.alive)
-    left = Gauge(
-        "logchord_llm_quota_remaining",
-        "Answers that a model may still word just now.",
-        ["tenant"],
-        registry=fresh,
-    )
-    for tenant, count in quotas.items():
-        left.labels(tenant).set(count)
-    well = Gauge(
-        "logchord_component_up",
-        "1 if it answers, as /health/ready says.",
-        ["component"],
-        registry=fresh,
-    )
-    for name, is_well in components.items():
-        well.labels(name).set(is_well)
+        for one in work.behind.stages:
+            due.labels(one.stage, "live").set(one.due)
+            due.labels(one.stage, "bulk").set(one.bulk)
+    for name, told, label, numbers in figures:
+        gauge = Gauge(name, told, [label], registry=fresh)
+        for value, number in numbers.items():
+            gauge.labels(value).set(number)
     return generate_latest(REGISTRY) + generate_latest(fresh)
 
 
-def _render_stages(behind: Lag, fresh: CollectorRegistry) -> None:
-    due = Gauge(
-        "logchord_due_work", "Rows of due work.", ["stage", "class"], registry=fresh
-    )
-    for one in behind.stages:
-        due.labels(one.stage, "live").set(one.due)
-        due.labels(one.stage, "bulk").set(one.bulk)
-    for name, told, number in _OF_STAGE:
-        gauge = Gauge(name, told, ["stage"], registry=fresh)
-        for one in behind.stages:
-            gauge.labels(one.stage).set(number(one))
-
-
-def _render_sources(sources: Sequence[Behind], fresh: CollectorRegistry) -> None:
-    lag = Gauge(
-        "logchord_source_lag_seconds",
-        "Age of the newest entry of a source.",
-        ["source"],
-        registry=fresh,
-    )
-    failures = Gauge(
-        "logchord_source_failures", "Failures in a row.", ["source"], registry=fresh
-    )
-    paused = Gauge(
-        "logchord_source_paused", "1 while nobody asks it.", ["source"], registry=fresh
-    )
-    for one in sources:
-        if one.lag_seconds is not None:
-            lag.labels(one.source).set(one.lag_seconds)
-        failures.labels(one.source).set(one.failures)
-        paused.labels(one.source).set(one.is_paused)
+def _list_figures(work: WorkFigures) -> Iterator[_Figure]:
+    """Yield what is known of each queue, stage and source; /v1/lag shows it, too."""
+    alive = {one.queue: one.alive for one in work.queues}
+    yield "logchord_workers_alive", "Workers that report themselves.", "queue", alive
+    for name, told, of_stage in (
+        (
+            "logchord_due_oldest_seconds",
+            "Age of the oldest row that is not done.",
+            "oldest_seconds",
+        ),
+        (
+            "logchord_due_overdue",
+            "Rows due for over 10 s that nobody works on.",
+            "overdue",
+        ),
+        ("logchord_due_leased", "Rows in somebody's hands.", "leased"),
+        ("logchord_quarantined", "Quarantined rows.", "quarantined"),
+        (
+            "logchord_stage_ended_per_minute",
+            "Rows ended within the last minute.",
+            "per_minute",
+        ),
+    ):
+        numbers = {one.stage: getattr(one, of_stage) for one in work.behind.stages}
+        yield name, told, "stage", numbers
+    resting = {one.stage: one.paused is not None for one in work.behind.stages}
+    yield "logchord_stage_paused", "1 while the stage rests.", "stage", resting
+    lags = {
+        one.source: one.lag_seconds
+        for one in work.sources
+        if one.lag_seconds is not None
+    }
+    told = "Age of the newest entry of a source."
+    yield "logchord_source_lag_seconds", told, "source", lags
+    failures = {one.source: one.failures for one in work.sources}
+    yield "logchord_source_failures", "Failures in a row.", "source", failures
+    paused = {one.source: one.is_paused for one in work.sources}
+    yield "logchord_source_paused", "1 while nobody asks it.", "source", paused
