@@ -308,9 +308,8 @@ class WorkSettings(Section):
 class StageSettings(Section):
     """One stage of an entry's work, built in or plugged in."""
 
-    enabled: bool = Field(
-        default=True, description="Off: it rests; what it found stays."
-    )
+    enabled: bool = True
+    """Off: it rests; what it found stays."""
     settings: dict[str, Any] = Field({}, description="What the stage asks for itself.")
 
 
