@@ -134,9 +134,8 @@ class Desk:
         for place, external_id in enumerate(book.files):
             folder = self.machine.home.parent / f"files-{book.name}-{place}"
             shutil.rmtree(folder, ignore_errors=True)
-            self.machine.run(
-                *("show", f"{book.name}/{external_id}", "--attachments", str(folder))
-            )
+            shown = f"{book.name}/{external_id}"
+            self.machine.type("show", shown, "--attachments", str(folder))
             saved = sorted(folder.iterdir()) if folder.exists() else []
             found[external_id] = {one.name: one.read_bytes() for one in saved}
         return found

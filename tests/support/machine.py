@@ -15,6 +15,7 @@ from local import service_user
 from local.server import free_port
 from local.stack import running_pid
 from shared.settings.settings import Settings
+from tests.support.typed import typed
 
 BIN = Path(sys.executable).parent
 # Long, for whatever else the machine does: nothing here is about how soon.
@@ -41,12 +42,16 @@ class Machine:
             check=False,
         )
 
+    def type(self, *words: str) -> subprocess.CompletedProcess[str]:
+        """Type a command without a process of its own."""
+        return typed(*words, environ=self.environ, folder=self.home.parent)
+
     def start(self) -> None:
         done = self.run("up", "--detach")
         assert done.returncode == 0, done.stderr + done.stdout
 
     def status(self) -> dict[str, Any]:
-        return json.loads(self.run("status", "--json").stdout)
+        return json.loads(self.type("status", "--json").stdout)
 
     def child(self, name: str) -> int | None:
         rows = json.loads((self.home / "run" / "runner.json").read_text())["children"]
