@@ -37,16 +37,16 @@ def run(
     )
 
 
-@pytest.fixture
-def package(tmp_path):
+@pytest.fixture(scope="module")
+def package(tmp_path_factory):
     """The package's sources in a folder of its own, as its facility has them."""
-    return outside.copied(PACKAGE, tmp_path)
+    return outside.copied(PACKAGE, tmp_path_factory.mktemp("acme"))
 
 
-@pytest.fixture
-def installed(package, tmp_path):
+@pytest.fixture(scope="module")
+def installed(package):
     """Where the built package is installed, beside what this run can import."""
-    target = outside.built(package, tmp_path)
+    target = outside.built(package, package.parent)
     # What is imported is what was installed.
     shutil.rmtree(package / "logchord_acme")
     return target
