@@ -140,7 +140,9 @@ def _lock(file: IO[bytes]) -> bool:
 
 def _refuse_existing(path: Path, *, force: bool) -> None:
     if path.exists() and not (force and path.is_file()):
-        message = f"{path} exists; name another file, or `--force` replaces it."
+        message = (
+            f"{path} exists; name another file. Of a backup `--force` replaces it."
+        )
         if not path.is_file():
             message = f"{path} exists, and not as a file; name a file in a folder."
         raise CommandError(message)

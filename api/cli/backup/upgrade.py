@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -44,19 +45,26 @@ def upgrade(*, file: Path | None) -> None:
     out = output.current()
     settings = load_settings(os.environ)
     with show_steps(out) as steps, reach_database(steps, settings) as url:
-        pending = _pending(url)
+        pending, name = _pending(url)
         made = None
         if pending:
             _check(settings, url)
-            made = make_backup(
-                settings, url, file or _new_file(settings), steps, force=False
-            )
+            made = _back_up(settings, url, file, steps)
             _migrate(url, steps)
-    _tell(out, pending, made)
+    _tell(out, name, pending, made)
 
 
-def _pending(url: str) -> list[migrations.Migration]:
-    """Return the pending migrations; refuse those that no running process bears."""
+def _back_up(settings: Settings, url: str, file: Path | None, steps: Steps) -> Backup:
+    try:
+        to = file or _new_file(settings)
+        return make_backup(settings, url, to, steps, force=False)
+    except CommandError as exc:
+        message = f"{exc.message} Nothing was migrated; `--to FILE` puts it elsewhere."
+        raise CommandError(message) from exc
+
+
+def _pending(url: str) -> tuple[list[migrations.Migration], str]:
+    """Return what is pending, and where; refuse what no running process bears."""
     with connect(url, application="upgrade", autocommit=True) as conn:
         pending = migrations.list_pending(conn)
         target = look_at_database(conn)
@@ -67,7 +75,7 @@ def _pending(url: str) -> list[migrations.Migration]:
             " what is pending; stop them first."
         )
         raise CommandError(message)
-    return pending
+    return pending, target.name
 
 
 def _check(settings: Settings, url: str) -> None:
@@ -98,7 +106,10 @@ def _migrate(url: str, steps: Steps) -> None:
 
 
 def _tell(
-    out: Output, pending: list[migrations.Migration], made: Backup | None
+    out: Output,
+    database: str,
+    pending: list[migrations.Migration],
+    made: Backup | None,
 ) -> None:
     applied = [one.name for one in pending]
     if out.prints_json({"applied": applied, "backup": made and made.file}):
@@ -109,7 +120,8 @@ def _tell(
     tell_backup(out, made)
     out.data(f"{len(applied)} migrations applied. Now `logchord up`.")
     out.say(
-        "The way back: stop the stack, install the release you came from, and"
-        f" `logchord restore {made.file} --force DATABASE`. What came in since is lost,"
+        "The way back: stop the stack,"
+        f" `logchord restore {shlex.quote(made.file)} --force {database}` by this"
+        " release, and start the one that you came from. What came in since is lost,"
         " except for what sources still have."
     )

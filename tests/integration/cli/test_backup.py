@@ -310,6 +310,9 @@ def test_an_upgrade_backs_up_first_and_its_backup_is_the_way_back(postgres, tmp_
     environ = {"DATABASE_URL": database, "LOGCHORD_HOME": str(tmp_path / "home")}
     run = partial(typed, environ=environ, folder=tmp_path)
 
+    (tmp_path / "there").touch()
+    refused = run("upgrade", "--to", str(tmp_path / "there"))
+    at_first = contents(database)
     done = run("upgrade", "--json")
     again = run("upgrade")
     file = json.loads(done.stdout)["backup"]
@@ -319,6 +322,10 @@ def test_an_upgrade_backs_up_first_and_its_backup_is_the_way_back(postgres, tmp_
     after_it = contents(database)
     drop_database(postgres.url, name)
 
+    assert refused.returncode == 1
+    assert "there exists; name another file." in refused.stderr
+    assert "Nothing was migrated" in refused.stderr
+    assert at_first == before_it
     assert (done.returncode, again.returncode) == (0, 0), done.stderr
     assert json.loads(done.stdout)["applied"] == [last.name]
     assert migrated == []
