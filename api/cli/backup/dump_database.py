@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from psycopg import Connection
 
 # Processes that report themselves, and loops that turn: none of those are there then.
-_LEFT_OUT = ("worker_process", "upkeep_loop")
+# Searches of the last hours are asked again, and were most of a backup.
+_LEFT_OUT = ("worker_process", "upkeep_loop", "job_*", "agent_turn")
 # What else a server was given, the one that is filled need not have.
 _EXTENSIONS = ("vector", "pg_trgm")
 

@@ -119,6 +119,10 @@ def test_what_a_backup_holds_is_found_as_it_was_and_nothing_later_is(
         ids = [save_entry(conn, f"e{n}", f"trip {n}", stages=STAGES) for n in range(8)]
         attach(installation, conn, ids[0])
         key = make_key(conn)
+        conn.execute(
+            "INSERT INTO job (id, tenant, subject, state, request, plan, deadline_at)"
+            " VALUES (uuidv7(), 'default', 'tester', 'done', '{}', '{}', now())"
+        )
         with conn.transaction():
             tombstone(conn, "default", ids[7], reason=None, stages=[INDEX_STAGE])
         work(ctx)
@@ -161,6 +165,8 @@ def test_what_a_backup_holds_is_found_as_it_was_and_nothing_later_is(
         assert len(texts) == 8 + len(flowed)
         assert json.loads(made.stdout)["entries"] == len(texts) - 1
         assert keys.find(conn, key).subject == "tester"
+        # Searches of the last hours would be most of a backup.
+        assert conn.execute("SELECT count(*) FROM job").fetchone() == (0,)
         # The proof of this test: without the epoch raised the stale documents stay.
         epoch = conn.execute("SELECT epoch FROM installation").fetchone()[0]
         conn.execute("UPDATE installation SET epoch = 0")
