@@ -7,6 +7,7 @@ from pathlib import Path
 
 from api.cli.backup import archive, configuration_files
 from api.cli.backup.dump_database import Snapshot, take_snapshot
+from api.cli.output import CommandError
 from api.cli.stack.progress import Steps
 from shared.enrich.attachments.file_store import FileStore, open_store
 from shared.errors import SourceUnreachableError
@@ -68,9 +69,10 @@ def _add_attachments(
             with store.open(sha256) as file:
                 missing += not writer.add_attachment(sha256, archive.pieces(file))
         except SourceUnreachableError as exc:
-            # Purged since, or removed as nobody's; a store that is away says so itself.
-            if not isinstance(exc.__cause__, FileNotFoundError):
-                raise
+            # Purged since, or removed as nobody's, unless all of it is away.
+            if not isinstance(exc.__cause__, FileNotFoundError) or not store.is_there():
+                message = f"{exc.message} There is no such backup. ({exc.technical})"
+                raise CommandError(message) from exc
             missing += 1
     steps.end(step)
     return missing

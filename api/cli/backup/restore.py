@@ -25,6 +25,7 @@ from api.cli.render.terminal import plain
 from api.cli.stack.progress import Steps, show_steps
 from local import stack
 from shared.enrich.attachments.file_store import open_store
+from shared.errors import SourceUnreachableError
 from shared.postgres.pool import connect
 
 if TYPE_CHECKING:
@@ -134,7 +135,11 @@ def _put_attachments_back(
     steps.begin(step)
     done = 0
     for sha256, size, content in archive.each_attachment(file):
-        store.put(content, sha256, size)
+        try:
+            store.put(content, sha256, size)
+        except SourceUnreachableError as exc:
+            message = f"{exc.message} The database is as it was. ({exc.technical})"
+            raise CommandError(message) from exc
         done += size
         steps.advance(step, done, manifest["attachment_bytes"])
     steps.end(step)

@@ -215,6 +215,23 @@ def test_a_database_at_work_of_others_or_of_a_newer_schema_is_left_alone(
     assert held(one.database) == before
 
 
+def test_a_store_of_files_that_is_away_ends_a_backup_and_a_restore(kept, tmp_path):
+    one, file = kept
+    before = held(one.database)
+    away = {**one.environ, "LOGCHORD_ATTACHMENTS__STORE": "/proc/is-not-mounted"}
+    run = partial(typed, environ=away, folder=tmp_path)
+
+    made = run("backup", str(tmp_path / "new.tar"))
+    done = run("restore", str(file), "--force", one.database.rpartition("/")[2])
+
+    assert (made.returncode, done.returncode) == (1, 1)
+    assert "There is no such backup. (FileNotFoundError" in made.stderr
+    assert "The database is as it was. (" in done.stderr
+    assert "/proc/is-not-mounted" in done.stderr
+    assert [*tmp_path.iterdir()] == []
+    assert held(one.database) == before
+
+
 def test_a_restore_that_is_refused_leaves_no_settings_where_it_was_typed(
     kept, tmp_path
 ):
