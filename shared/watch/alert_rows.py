@@ -17,7 +17,7 @@ from shared.watch.saved_searches import SavedSearch
 
 MOST_ATTEMPTS = 8
 # Longer than a mail may take; a sender that is gone loses its alerts after it.
-LEASE_SECONDS = 60.0
+LEASE_SECONDS = 30.0
 BACKOFF_SECONDS = 15.0
 
 # Whoever fires alerts of a saved search does so alone: of two entries of a thread that

@@ -20,7 +20,7 @@ from shared.watch import webhook
 SCHEME = "mailto:"
 # For each answer of the server, and for all of them: once it has the text it may look
 # for viruses, and whoever does not wait then hands it the same mail again.
-SECONDS, SECONDS_IN_ALL = 10.0, 40.0
+SECONDS, SECONDS_IN_ALL = 10.0, 25.0
 _ADDRESS = re.compile(r"[A-Za-z0-9._%+-]{1,64}@([A-Za-z0-9][A-Za-z0-9.-]{0,250})")
 _SUBJECT_CHARACTERS = 200
 
