@@ -64,7 +64,7 @@ def _back_up(settings: Settings, url: str, file: Path | None, steps: Steps) -> B
 
 
 def _pending(url: str) -> tuple[list[migrations.Migration], str]:
-    """Return what is pending, and where; refuse what no running process bears."""
+    """Return the pending migrations, and the database; refuse it while it is in use."""
     with connect(url, application="upgrade", autocommit=True) as conn:
         pending = migrations.list_pending(conn)
         target = look_at_database(conn)
