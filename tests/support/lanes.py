@@ -1,4 +1,4 @@
-"""Files of tests run side by side in three lanes; some need the machine for themselves.
+"""Files of tests run side by side in four lanes; some need the machine for themselves.
 
 A lane is a fork of the process that has collected the tests, with servers of its own
 but for OpenSearch, which all lanes share. It takes file after file out of one queue,
@@ -26,6 +26,7 @@ from _pytest.capture import CaptureManager, FDCapture
 from _pytest.junitxml import xml_key
 
 from tests.support.fixtures.servers import opensearch_of_all
+from tests.support.process_parent import part_from_siblings
 
 TESTS = Path(__file__).parents[1]
 FAULTS = TESTS / "faults"
@@ -233,6 +234,7 @@ def _be_lane(
     capture = plugins.get_plugin("capturemanager")
     assert capture is not None
     try:
+        part_from_siblings()
         _capture_apart(capture)
         reporter = plugins.get_plugin("terminalreporter")
         for one in (

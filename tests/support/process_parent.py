@@ -123,10 +123,10 @@ def _take(order: dict[str, Any], files: list[int]) -> None:
     os.environ.update(order["environment"])
     time.tzset()
     os.chdir(order["folder"])
-    _part_from_siblings()
+    part_from_siblings()
 
 
-def _part_from_siblings() -> None:
+def part_from_siblings() -> None:
     """Have memory of its own where the parent, and so all of its children, share some.
 
     Modules make some at their import, for the children that a worker forks.
