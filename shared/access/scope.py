@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from shared.errors import AccessError
@@ -30,6 +30,19 @@ class Scope:
     is_person: bool = False
     # Whom readers may name; None: the subject and the groups.
     reads_as: tuple[str, ...] | None = None
+
+    def to_values(self) -> dict[str, Any]:
+        """Return the rights as a plan carries them.
+
+        A release before gateways refuses what it does not know: only for a person
+        whom one names is there any of that.
+        """
+        values = {one.name: getattr(self, one.name) for one in fields(self)}
+        if not self.is_person:
+            del values["is_person"]
+        if self.reads_as is None:
+            del values["reads_as"]
+        return values
 
     @property
     def caller(self) -> str:

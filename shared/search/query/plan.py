@@ -212,6 +212,7 @@ class Plan:
         values["tree"] = None if self.tree is None else tree.to_values(self.tree)
         values["elsewhen"] = self.time.elsewhen and self.time.elsewhen.to_values()
         values["fan_out"] = self.fan_out.to_values()
+        values["scope"] = self.scope.to_values()
         return json.dumps(values, separators=(",", ":"), default=to_json_value)
 
     @classmethod

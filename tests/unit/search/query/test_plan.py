@@ -509,6 +509,13 @@ def test_a_plan_travels_as_json_and_comes_back_the_same() -> None:
     assert Plan.from_json(plan.to_json()) == plan
 
 
+def test_the_rights_of_a_person_come_back_the_same() -> None:
+    of_key = plan_of("beam")
+    person = replace(of_key.scope, is_person=True, reads_as=("anna",))
+    plan = replace(of_key, scope=person)
+    assert Plan.from_json(plan.to_json()) == plan
+
+
 def test_a_plan_tells_every_part_of_it_whole() -> None:
     plan = plan_of(
         'a (b OR author:c) -"d e" since:2024 f*' + "x" * 1001,
@@ -525,6 +532,9 @@ def test_a_plan_tells_every_part_of_it_whole() -> None:
     for part in ("time", "words", "detail", "record"):
         copied |= copied.pop(part)
     copied["times"] = copied.pop("written")
+    # What only a person has that a gateway names, a release before those refuses.
+    assert not copied["scope"].pop("is_person")
+    assert copied["scope"].pop("reads_as") is None
     whole = json.loads(json.dumps(copied, default=sorted))
     assert {**json.loads(plan.to_json()), "tree": None} == whole
 
