@@ -6,7 +6,7 @@ import os
 import re
 import sys
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -110,6 +110,28 @@ def list_items(
         if asked["cursor"] is None or (limit is not None and len(found) >= limit):
             is_cut = limit is not None and len(found) > limit
             return found[:limit], asked["cursor"] is not None or is_cut
+
+
+def print_items(
+    path: str,
+    filters: Mapping[str, str | None],
+    limit: int,
+    print_found: Callable[[list[Any]], None],
+    *,
+    nothing: str,
+) -> None:
+    """Print so many items of a list, or that there are none, and if there are more."""
+    out = output.current()
+    given = {name: value for name, value in filters.items() if value is not None}
+    with open_client(out) as client:
+        found, has_more = list_items(client, path, given, limit)
+    if out.prints_json(found):
+        return
+    print_found(found)
+    if not found:
+        out.say(nothing)
+    elif has_more:
+        out.say(f"There is more than these {limit}; ask for more with --limit.")
 
 
 def fetch(

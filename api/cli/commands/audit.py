@@ -24,18 +24,14 @@ from shared.access.audit_records import Action
 def audit(*, limit: int, **filters: str | None) -> None:
     """Show who did what, the newest first; for admins."""
     out = output.current()
-    given = {name: value for name, value in filters.items() if value is not None}
-    with api_client.open_client(out) as client:
-        found, has_more = api_client.list_items(client, "/v1/audit", given, limit)
-    if out.prints_json(found):
-        return
-    zone = facility_zone()
-    for one in found:
-        out.data(_line(one, zone))
-    if not found:
-        out.say("Nothing like that is in the audit.")
-    elif has_more:
-        out.say(f"There is more than these {limit}; ask for more with --limit.")
+
+    def print_rows(found: list[dict[str, Any]]) -> None:
+        zone = facility_zone()
+        for one in found:
+            out.data(_line(one, zone))
+
+    nothing = "Nothing like that is in the audit."
+    api_client.print_items("/v1/audit", filters, limit, print_rows, nothing=nothing)
 
 
 def _line(one: dict[str, Any], zone: ZoneInfo) -> str:

@@ -28,17 +28,13 @@ def glossary() -> None:
 def list_terms(*, state: str | None, limit: int) -> None:
     """List terms by their letters, with entries that say so."""
     out = output.current()
-    params = {} if state is None else {"state": state}
-    with api_client.open_client(out) as client:
-        found, has_more = api_client.list_items(client, _PATH, params, limit)
-    if out.prints_json(found):
-        return
-    for one in found:
-        _tell(out, one)
-    if not found:
-        out.say("There are no such terms.")
-    elif has_more:
-        out.say(f"There is more than these {limit}; ask for more with --limit.")
+
+    def print_terms(found: list[dict[str, Any]]) -> None:
+        for one in found:
+            _tell(out, one)
+
+    asked, nothing = {"state": state}, "There are no such terms."
+    api_client.print_items(_PATH, asked, limit, print_terms, nothing=nothing)
 
 
 @glossary.command()

@@ -37,17 +37,14 @@ def _filters(command: Callable[..., None]) -> Callable[..., None]:
 def list_quarantined(*, limit: int, **filters: str | None) -> None:
     """List what was quarantined, the newest first."""
     out = output.current()
-    with api_client.open_client(out) as client:
-        found, has_more = api_client.list_items(client, _PATH, _given(filters), limit)
-    if out.prints_json(found):
-        return
-    zone = facility_zone()
-    for one in found:
-        out.data(_line(one, zone))
-    if not found:
-        out.say("Nothing is quarantined.")
-    elif has_more:
-        out.say(f"There is more than these {limit}; ask for more with --limit.")
+
+    def print_rows(found: list[dict[str, Any]]) -> None:
+        zone = facility_zone()
+        for one in found:
+            out.data(_line(one, zone))
+
+    nothing = "Nothing is quarantined."
+    api_client.print_items(_PATH, filters, limit, print_rows, nothing=nothing)
 
 
 @quarantine.command()

@@ -280,12 +280,12 @@ _PAST = re.compile(
     re.IGNORECASE,
 )
 _PRESENT = re.compile(r"\bwhen (?:do|does|is|are|can|to)\b", re.IGNORECASE)
-
-
 # How a verb ends that tells what was done.
 _DONE = re.compile(
     r"\b\w{2,}(?:ed|te?|en|\u00e9e?s?|[aiu]t[oaie]|[ai]d[oa]s?|\u00f3)\b", re.IGNORECASE
 )
+_WORD = re.compile(r"\w+")
+_SAME_LETTERS = 4
 
 
 def tells_done(sentence: str, words: Sequence[str]) -> bool:
@@ -301,10 +301,6 @@ def asks_past(question: str) -> bool:
         and _PRESENT.search(question) is None
         and _PLANS.search(question) is None
     )
-
-
-_WORD = re.compile(r"\w+")
-_SAME_LETTERS = 4
 
 
 def is_planned(
