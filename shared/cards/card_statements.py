@@ -24,7 +24,11 @@ _CULPRIT = re.compile(r"(?:the\s)?culprit\s(?:was|is)\s(?:the\s)?", re.IGNORECAS
 _BEAM = re.compile(r"(?<!\w)(?:beam|strahl)(?!\w)", re.IGNORECASE)
 # So many words before a trip may say that it was another, told of before.
 _BEFORE = re.compile(
-    r"\b(?:after|nach|following|since|seit)\s+(?:\S+\s+){0,3}$", re.IGNORECASE
+    r"\b(?:after|nach|following|since|seit"
+    r"|(?:post-?mortem|analysis|review|report|summary|discussion) (?:of|on|about)"
+    r"|(?:analyse|bericht|besprechung|nachlese) (?:zu[mr]?|\u00fcber|von|de[sr]))"
+    r"\s+(?:\S+\s+){0,3}$",
+    re.IGNORECASE,
 )
 
 

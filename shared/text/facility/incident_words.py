@@ -185,6 +185,7 @@ MENDING = (
 DENIED = (
     *("not", "no", "never", "cannot", "can't", "couldn't", "didn't", "doesn't"),
     *("isn't", "wasn't", "aren't", "weren't", "hasn't", "haven't", "won't", "without"),
+    *("nothing", "nobody", "nichts", "niemand", "rien", "niente", "nulla", "nada"),
     *("unable", "neither", "nor", "none", "nicht", "kein", "keine", "keinen"),
     *("keiner", "keinem", "keines", "nie", "ohne", "weder", "failed to", "fails to"),
     *("pas", "aucun", "aucune", "jamais", "sans", "nessun", "nessuna"),
@@ -218,6 +219,23 @@ IN_VAIN = (
 _OF_A_THING = (
     r"(?![ \t-]{1,2}(?:trouble|levels?|limits?|thresholds?|settings?|points?|tests?"
     r"|tree|detectors?|list|logs?|handler|schwellen?|grenzen?|prüfung)(?!\w))"
+)
+# What is set up has not gone off: `added a warning and an alarm at 4.2 bar`.
+_A_DEVICE = (
+    r"(?:an?|new|another|second|eine?n?|neue[nrs]?|une?|una|nouvelle|nuov[ao]|nueva)"
+    r"\s(?:[\w-]{1,20}\s){0,2}(?:alarm[es]?|interlocks?|trip|alarma|allarme)(?!\w)"
+)
+_TO_SET_UP = (
+    r"(?<!\w)(?:add(?:ed)?|install(?:ed)?|configured?|implement(?:ed)?|defined?|program"
+    r"med|set(?: up)?|created?|hinzugef\u00fcgt|eingebaut|eingerichtet|erg\u00e4nzt"
+    r"|ajout\u00e9e?|install\u00e9e?|aggiunt[ao]|a\u00f1adid[ao]|a\u00f1adimos)"
+)
+# None of them ends a clause; `4,2` is one.
+_WORDS = r"(?:[^\s;!?]{0,19}[^\s,;!?]\s)"
+SET_UP = re.compile(
+    rf"{_TO_SET_UP}\s{_WORDS}{{0,8}}?{_A_DEVICE}"
+    rf"|(?<!\w){_A_DEVICE}(?=\s{_WORDS}{{0,6}}?{_TO_SET_UP}(?!\w))",
+    re.IGNORECASE,
 )
 _ANY, _GAP = r"\w{0,20}", r"\s(?:[^\s.;!?]{1,40}\s){0,3}?"
 _UMLAUTS = str.maketrans(

@@ -132,7 +132,7 @@ def blank_quoted_lines(text: str) -> str:
 
     Every character stands where it was.
     """
-    return _QUOTED.sub(lambda line: " " * len(line[0]), text)
+    return _QUOTED.sub(_blanked, text)
 
 
 def sentences(text: str) -> Iterator[tuple[int, int]]:
@@ -160,6 +160,10 @@ def quoted(text: str, start: int, end: int) -> str:
     return (cut.rpartition(" ")[0] or cut[:-1]).rstrip()
 
 
+def _blanked(found: re.Match[str]) -> str:
+    return " " * len(found[0])
+
+
 def _trimmed(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
     leading = _LEADING.match(text, start, end)
     start = leading.end() if leading else start
@@ -172,7 +176,7 @@ def _parts(
     text: str, start: int, end: int, written: datetime, zone: str, own: Own
 ) -> Iterator[_Part]:
     """Yield what a sentence says: one part for each of its steps."""
-    sentence = text[start:end]
+    sentence = incident_words.SET_UP.sub(_blanked, text[start:end])
     possible = [] if sentence.endswith("?") else _possible(sentence, _wanted(own))
     named = times_of_day.find_times_of_day(sentence, written, zone)[:_MOST_CLOCKS]
     if not named and not possible:

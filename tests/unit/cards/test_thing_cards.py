@@ -80,6 +80,8 @@ def test_that_the_beam_was_lost_is_told_of_what_the_next_sentence_names() -> Non
         ("Umlauf", "Nach dem Ausfall von QD16 alle Netzteile angesehen."),
         ("Plan", "QD16 is in the list for the next planned outage."),
         ("Quiet", "QD16 had no beam trouble."),
+        ("Re: postmortem of the QD16 trip", "Looked at the fast data."),
+        ("Bericht", "Bericht zum Ausfall von QD16 liegt aus."),
     ],
 )
 def test_what_broke_before_or_is_planned_is_no_new_trip(title: str, text: str) -> None:
