@@ -74,7 +74,8 @@ def stated(
 ) -> Iterator[Quantity]:
     """Yield the quantities in their order, each with what it is a value of.
 
-    Its device is named before it in its sentence, or is the only one of the text.
+    Its device is named before it in its sentence; or it is the only one of the text,
+    and named in the sentence before: further on a text goes on to other things.
     """
     named = _named(facts) if found else []
     all_named = {one.device for one in named}
@@ -94,6 +95,12 @@ def of_column(told: Sequence[str], one: Quantity) -> str:
         return ""
     said = [word for word in told if word not in _NO_PARAMETER][-_WORDS:]
     return " ".join(said) or one.dimension
+
+
+def _named_parameter(said: Sequence[str]) -> list[str]:
+    """Return the words before a value that name its parameter; numbers name none."""
+    told = (one for one in said if not (one in _NO_PARAMETER or one.isdigit()))
+    return [*told][-_WORDS:]
 
 
 def _named(facts: Sequence[Fact]) -> list[_Named]:
@@ -118,7 +125,9 @@ def _of(
 ) -> Quantity:
     begin = _sentence(text, one.start)
     near = _last(named, begin, one.start)
-    device = near.device if near else only
+    device = near.device if near else ""
+    if only and near is None and _last(named, _sentence(text, begin - 1), begin):
+        device = only
     # `Raised QF1 0.2 A`: what is done may stand before the device.
     done = _done(text[begin : near.start]) if near else []
     begin = near.end if near else begin
@@ -129,7 +138,7 @@ def _of(
     # A sign of its own may stand first in the number: `+-0.1 A`.
     if not device or _is_none(said) or _SIGNS.search(text, begin, one.start + 1):
         return one
-    told = [word for word in said if word not in _NO_PARAMETER][-_WORDS:]
+    told = _named_parameter(said)
     if told or before is None or not follows:
         return replace(one, device=device, parameter=" ".join(told) or one.dimension)
     if before.device != device:

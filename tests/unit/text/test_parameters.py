@@ -52,6 +52,9 @@ def stated(text: str) -> list[tuple[str, str, float]]:
         # What the text is about, in sentences that do not name it.
         ("QF1 was adjusted. The current is 3 A.", [("qf 1", "current", 3.0)]),
         ("QF1 and QD2 looked at. The current is 3 A.", []),
+        ("QF1 was adjusted. Quiet night. The current is 400 mA.", []),
+        ("400 mA all night. QF1 was adjusted.", []),
+        ("QF1 in sector 4, refilled 04:08 to 3 A", [("qf 1", "sector refilled", 3.0)]),
         # A bound, a difference, a time: nobody said that it is so.
         ("QF1 current stays below 3 A", []),
         ("QF1 stays between 3 A and 5 A", []),
