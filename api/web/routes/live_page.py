@@ -1,6 +1,7 @@
 """What is written just now, for a screen on the wall."""
 
 import json
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Annotated
 
@@ -12,7 +13,7 @@ from api.entries.entry_amount import BRIEF
 from api.entries.routes.entries import list_entries
 from api.strict_route import audited
 from api.web import rendering
-from api.web.live_rows import LiveRows, follow
+from api.web.live_rows import LiveRows, Rows, follow
 from api.web.newest_entries import load_newest
 from api.web.page_route import page_router
 
@@ -50,17 +51,20 @@ async def get_live_events(
     if not hasattr(state, "live_rows"):
         state.live_rows = LiveRows()
     kept: LiveRows = state.live_rows
-    who = json.dumps(caller.scope.params, sort_keys=True, default=str)
 
-    def load() -> str:
-        body = load_newest(ctx, caller, ROWS)
-        return rendering.render(request, "_live_rows.html", body=body)
+    async def look() -> Rows:
+        # Rights may be taken away while a screen on the wall is looked at.
+        now = replace(caller, scope=await ctx.callers.find(request))
+        now.scope.require("read")
+        who = json.dumps(now.scope.params, sort_keys=True, default=str)
+
+        def load() -> str:
+            body = load_newest(ctx, now, ROWS)
+            return rendering.render(request, "_live_rows.html", body=body)
+
+        return await kept.read(who, load)
 
     times = rendering.times_of(request)
-    events = follow(
-        lambda: kept.read(who, load),
-        last_event_id,
-        lambda: times.clock(datetime.now(UTC)),
-    )
+    events = follow(look, last_event_id, lambda: times.clock(datetime.now(UTC)))
     headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
     return StreamingResponse(events, media_type="text/event-stream", headers=headers)

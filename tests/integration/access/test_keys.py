@@ -1,5 +1,6 @@
 """API keys over REST: made and told once, listed without secrets, revoked for good."""
 
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -135,6 +136,24 @@ def test_pages_have_each_key_once_and_the_newest_first(admin: httpx2.Client):
         given["cursor"] = page["next_cursor"]
     assert seen[:4] == made[::-1]
     assert len(set(seen)) == len(seen) == 5
+
+
+@pytest.mark.requirement("SEC1", "U28")
+def test_a_stream_ends_when_its_key_is_revoked(
+    api: System, tenant: str, admin: httpx2.Client
+):
+    made = created(admin)
+    with (
+        api.client(made["token"]) as display,
+        display.stream("GET", "/live/events", timeout=8) as stream,
+    ):
+        lines = stream.iter_lines()
+        assert "event: rows" in (next(lines), next(lines), next(lines))
+        assert admin.delete(f"{PATH}/{made['key_id']}").status_code == 204
+        began = time.monotonic()
+        # Each beat would come ten seconds after the one before.
+        assert not [line for line in lines if line.startswith("event")]
+    assert time.monotonic() - began < 8
 
 
 def test_a_name_that_came_over_rest_moves_no_cursor_of_a_terminal(
