@@ -13,6 +13,9 @@ from typing import Any, Literal, LiteralString
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
+from shared.access import rights
+from shared.access.scope import Scope
+from shared.text.analysis.analyser import IDENT_PREFIX, quote_lexeme
 from shared.text.words.folding import STEMMED_LANGUAGES, fold, fold_surface, stem
 from shared.vocabulary import common_words, spelling
 
@@ -29,6 +32,8 @@ MAX_TERMS_IN_ALL_PHRASES = 128
 MAX_SPELLINGS = 5
 # How many candidates by shared trigrams have their distance counted here.
 _CANDIDATES = 300
+# Of a word that so many entries have it is not asked whether the caller sees any.
+_COMMON = 1000
 ALIKE = 0.3
 _SIGNS = re.compile(r"([*?])")
 _SPECIAL = re.compile(r"([\\%_])")
@@ -40,32 +45,49 @@ _HIGHEST = "\U0010ffff"
 
 # The commonest first where there are too many, so that a cap loses the least. A word is
 # compared by BETWEEN where it must be equal: the trigrams' index takes `=` as well, and
-# is far slower at it.
-_EXPAND: LiteralString = """
+# is far slower at it. Whether a word is spelt right, hidden entries do not tell.
+_EXPAND: LiteralString = f"""
     WITH want AS MATERIALIZED (
         SELECT w.no, w.kind, w.language, w.pattern, w.low, w.high, w.word, w.forms,
-               w.most
+               w.query, w.most
           FROM jsonb_to_recordset(%(wants)s::jsonb)
                AS w (no int, kind text, language text, pattern text, low text,
-                     high text, word text, forms jsonb, most int)),
+                     high text, word text, forms jsonb, query text, most int)),
     absent AS MATERIALIZED (
         SELECT w.no, w.word, w.most,
                set_config('pg_trgm.similarity_threshold', %(alike)s, true)
           FROM want w
          WHERE w.kind = 'typo'
-           AND NOT EXISTS (
-                SELECT FROM jsonb_to_recordset(w.forms)
-                            AS f (language text, surface text, stem text)
-                  JOIN lexeme l ON l.tenant = %(tenant)s AND l.language = f.language
-                   AND l.surface BETWEEN f.surface AND f.surface)
-           AND NOT EXISTS (
-                SELECT FROM jsonb_to_recordset(w.forms)
-                            AS f (language text, surface text, stem text)
-                  JOIN lexeme l ON l.tenant = %(tenant)s AND l.language = f.language
-                   AND l.stem = f.stem)
-           AND NOT EXISTS (SELECT FROM ident i
-                            WHERE i.tenant = %(tenant)s
-                              AND i.ident BETWEEN w.word AND w.word))
+           AND (NOT EXISTS (
+                    SELECT FROM jsonb_to_recordset(w.forms)
+                                AS f (language text, surface text, stem text)
+                      JOIN lexeme l
+                        ON l.tenant = %(tenant)s AND l.language = f.language
+                       AND l.surface BETWEEN f.surface AND f.surface)
+                AND NOT EXISTS (
+                    SELECT FROM jsonb_to_recordset(w.forms)
+                                AS f (language text, surface text, stem text)
+                      JOIN lexeme l
+                        ON l.tenant = %(tenant)s AND l.language = f.language
+                       AND l.stem = f.stem)
+                AND NOT EXISTS (
+                    SELECT FROM ident i
+                     WHERE i.tenant = %(tenant)s
+                       AND i.ident BETWEEN w.word AND w.word)
+                OR w.query IS NOT NULL
+                AND NOT EXISTS (
+                    SELECT FROM jsonb_to_recordset(w.forms)
+                                AS f (language text, surface text, stem text)
+                      JOIN lexeme l
+                        ON l.tenant = %(tenant)s AND l.language = f.language
+                       AND l.stem = f.stem AND l.n >= {_COMMON})
+                AND NOT EXISTS (
+                    WITH written AS MATERIALIZED (
+                        SELECT t.entry_id FROM entry_text t
+                         WHERE t.tenant = %(tenant)s AND t.tsv @@ w.query::tsquery)
+                    SELECT FROM written JOIN entry e ON e.id = written.entry_id
+                     WHERE e.tenant = %(tenant)s
+                       AND e.deleted_at IS NULL{rights.SEEN})))
     SELECT w.no, w.language, t.stem AS term, 0::real AS alike
       FROM want w
      CROSS JOIN LATERAL (
@@ -177,14 +199,15 @@ def expand(
     languages: Sequence[str] = LANGUAGES,
     *,
     alike: float | None = None,
+    seen_by: Scope | None = None,
 ) -> list[Expansion]:
     """Return the expansion of each wanted word, in the order asked; never fails.
 
     A wildcard without a letter or digit stands for nothing. A word is replaced only
     if no entry of any language has it, nor another form of it, nor a name of which it
-    is a part; only words of `languages` replace it. What only hidden entries have may
-    be among the terms: it finds nothing there, and must not be told before it is seen
-    in a hit.
+    is a part, of all entries or of those that somebody sees; only words of `languages`
+    replace it. What only hidden entries have may be among the terms: it finds nothing
+    there, and must not be told before it is seen in a hit.
     """
     shares = _shares(wanted)
     asked = [
@@ -192,9 +215,12 @@ def expand(
         for no, want in enumerate(wanted)
         for row in _asked(want, languages, shares[want.in_phrase])
     ]
+    if seen_by is None:
+        asked = [{**row, "query": None} for row in asked]
     if not asked:
         return [Expansion() for _ in wanted]
     values = {
+        **(seen_by or Scope(tenant, "")).params,
         "tenant": tenant,
         "languages": list(languages),
         "wants": json.dumps(asked),
@@ -214,7 +240,7 @@ def expand(
 
 def expand_misspelt(
     conn: Connection,
-    tenant: str,
+    scope: Scope,
     wanted: Sequence[Want],
     own: Collection[str],
     *,
@@ -227,11 +253,15 @@ def expand_misspelt(
     """
     # English words stand in texts of every language.
     languages = () if "en" in own else tuple(own)
-    found = expand(conn, tenant, wanted, languages or LANGUAGES, alike=alike)
+
+    def expand_in(those: Sequence[str]) -> list[Expansion]:
+        return expand(conn, scope.tenant, wanted, those, alike=alike, seen_by=scope)
+
+    found = expand_in(languages or LANGUAGES)
     is_met = has_others or any(one.is_known or one.spellings for one in found)
     if languages and not is_met:
         # A German word is taken for an English one only if nothing else is found.
-        found = expand(conn, tenant, wanted, alike=alike)
+        found = expand_in(LANGUAGES)
     return found
 
 
@@ -282,7 +312,10 @@ def _asked_typo(text: str) -> Iterator[dict[str, Any]]:
         for language, surface in folded.items()
     ]
     most = spelling.tolerance(word)
-    yield {"kind": "typo", "word": word, "forms": forms, "most": most}
+    terms = dict.fromkeys((*(one["stem"] for one in forms), IDENT_PREFIX + word))
+    query = " | ".join(map(quote_lexeme, terms))
+    given = {"word": word, "forms": forms, "query": query, "most": most}
+    yield {"kind": "typo", **given}
 
 
 def _terms(rows: Iterable[TupleRow], most: int) -> Expansion:

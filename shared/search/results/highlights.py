@@ -139,12 +139,12 @@ def make_highlighter(
     misspelt = expandable_words.words(guarded, own) if is_respelt else []
     if not wanted and not misspelt:
         return Highlighter(asked, facility)
-    tenant, alike = plan.scope.tenant, plan.words.fuzzy_threshold
+    scope, alike = plan.scope, plan.words.fuzzy_threshold
     try:
         with connection(context.pool) as conn:
             statement_deadline.limit_time(conn, _LOOK_UP_MS)
-            found = expand.expand(conn, tenant, wanted)
-            found += expand.expand_misspelt(conn, tenant, misspelt, own, alike=alike)
+            found = expand.expand(conn, scope.tenant, wanted)
+            found += expand.expand_misspelt(conn, scope, misspelt, own, alike=alike)
     except (DatabaseConnectionError, DatabaseQueryError) as exc:
         # The page is still good without some of its marks.
         log.warning("marks_not_looked_up", code=exc.error_code)

@@ -1,5 +1,6 @@
 """The one condition on what a caller may see, judged by Postgres in every case."""
 
+from datetime import UTC, datetime
 from itertools import product
 from typing import Any
 
@@ -9,12 +10,15 @@ from psycopg.types.json import Jsonb
 
 from shared.access import rights
 from shared.access.scope import Scope
+from shared.entries.draft import EntryDraft
+from tests.support.fixtures.asking import ANNA, BEN
 
 LOGBOOKS: tuple[list[str], ...] = ([], ["ops"], ["rf"], ["ops", "rf"])
 READERS: tuple[list[str] | None, ...] = (
     *(None, [], ["anna"], ["shift"]),
     *(["ben"], ["*"], ["-"], ["ben", "anna"]),
 )
+AT = datetime(2026, 3, 1, tzinfo=UTC)
 # In seconds from now.
 VISIBLE_FROM = (None, -1, 0, 3600)
 ENTRIES = list(product(LOGBOOKS, READERS, VISIBLE_FROM))
@@ -60,3 +64,24 @@ def test_an_entry_is_seen_or_unseen_by_logbooks_readers_and_time(database, scope
     ]
     assert seen == expected
     assert sorted([*seen, *unseen]) == list(range(len(ENTRIES)))
+
+
+def test_whether_a_word_is_misspelt_is_told_by_no_entry_that_is_hidden(asking):
+    def write(name: str, text: str, **rights: Any) -> None:
+        asking.write(EntryDraft("api", name, text, entry_time=AT, **rights))
+
+    write("A", "Klystron 3 tripped")
+    write("B", "Pump runs")
+
+    def told(query: str, who: Scope = ANNA) -> tuple[list[str], list[str]]:
+        answer = asking.ask(query, who)
+        notes = [one["message"] for one in answer["diagnostics"]]
+        return [one["external_id"] for one in answer["results"]], notes
+
+    questions = ("klystran", "klystran pump", "what did the klystran do?")
+    before = [told(one) for one in questions]
+    assert all("A" in found for found, _ in before)
+    write("C", "klystran", readers=("ben",))
+
+    assert told("klystran", BEN) == (["C"], [])
+    assert [told(one) for one in questions] == before

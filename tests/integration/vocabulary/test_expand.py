@@ -8,6 +8,7 @@ from functools import cache
 
 import pytest
 
+from shared.access.scope import Scope
 from shared.text.words.folding import stem
 from shared.vocabulary import expand
 from shared.vocabulary.expand import LANGUAGES, Want
@@ -246,7 +247,7 @@ def test_what_is_nearly_spelt_so_is_found_by_the_index_of_trigrams(conn):
     conn.execute("ANALYZE lexeme")
     want = {"no": 0, "kind": "typo", "word": "magnett", "most": 2, "forms": []}
     values: dict[str, object] = {
-        "tenant": TENANT,
+        **Scope(TENANT, "anna").params,
         "languages": list(expand.LANGUAGES),
         "alike": str(expand.ALIKE),
         "candidates": 300,

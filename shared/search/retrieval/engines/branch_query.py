@@ -249,20 +249,20 @@ def _perhaps_meant(ask: Ask, asked: BranchQuery) -> Known:
     if ask.plan.words.fuzzy_threshold is None:
         return {}
     plan, lexicon = ask.plan, asked.lexicon
-    tenant, own = plan.scope.tenant, compiled_question.find_own_languages(plan.tree)
+    scope, own = plan.scope, compiled_question.find_own_languages(plan.tree)
     words = expandable_words.words(
         (guard.condition for guard in asked.question.guards), own
     )
-    unseen = words
+    unseen, whose = words, json.dumps(scope.params)
     if lexicon.present is not None:
-        unseen = lexicon.present.others(tenant, words)
+        unseen = lexicon.present.others(whose, words)
     if not unseen:
         return {}
     try:
         with _looking_up(ask, lexicon) as conn:
             expansions = expand.expand_misspelt(
                 conn,
-                tenant,
+                scope,
                 unseen,
                 own,
                 alike=plan.words.fuzzy_threshold,
@@ -274,7 +274,7 @@ def _perhaps_meant(ask: Ask, asked: BranchQuery) -> Known:
         return {}
     found = dict(zip(unseen, expansions, strict=True))
     if lexicon.present is not None:
-        lexicon.present.note(tenant, found)
+        lexicon.present.note(whose, found)
     return found
 
 
