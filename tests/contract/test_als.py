@@ -13,6 +13,7 @@ from shared.text import plain_text
 from tests.contract.reading_files import Poller
 from tests.contract.stubs.als import AlsStub
 from tests.contract.walking import fill
+from tests.support.linear_cost import assert_linear
 from workers.adapters.kit.stub import StubEntry
 
 START = datetime(2024, 6, 10, 4, 0, tzinfo=UTC)
@@ -93,6 +94,11 @@ def test_a_text_is_as_it_was_written_before_the_logbook_escaped_it(details, said
 )
 def test_a_title_is_as_it_was_written(subject, said):
     assert read(subject=subject).title == said
+
+
+@pytest.mark.requirement("B19")
+def test_a_row_of_backslashes_is_read_in_linear_time():
+    assert_linear(lambda text: read(details=text, subject=text), "\\" * 20_000)
 
 
 @pytest.mark.parametrize("stamp", ["soon", None, {}, True, "99999999999999"])

@@ -23,7 +23,7 @@ _TAG = re.compile(
     re.IGNORECASE,
 )
 _CDATA = re.compile(r"\A\s{0,99}<!\[CDATA\[(.*)\]\]>\s{0,99}\Z", re.DOTALL)
-_SLASHED_QUOTE = re.compile(r"\\+(?=['\"]|&quot;|&#0?39;)")
+_SLASHED_QUOTE = re.compile(r"(?<!\\)\\++(?=['\"]|&quot;|&#0?39;)")
 _SLASHES = re.compile(r"\\{2,}")
 
 

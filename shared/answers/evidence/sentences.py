@@ -10,7 +10,8 @@ from shared.text.reading.shortened_words import is_shortened
 MAX_CHARACTERS = 300
 _SOFT_END = re.compile(r"[;:,]\s|\s(?:--?|[\u2013\u2014])\s")
 _LINE = re.compile(r"[^\n]+")
-_END = re.compile(r"[.!?]+[\"')\]\u201c\u201d]*\s+(?=[^a-z\s])")
+# Begun once in a row of them, of which some logs have thousands, and not given back.
+_END = re.compile(r"(?<![.!?])[.!?]++[\"')\]\u201c\u201d]*+\s++(?=[^a-z\s])")
 # A new point of a list begins a sentence; `#20` is a number.
 _LISTED = re.compile(r"\s*(?:[-*\u2022>+]|#+\s|\d{1,2}[.)]\s|\d{1,2}:\d{2})")
 # What only rules a text off, or stands out a line: `*** UPDATE AT 14:31 ***`.

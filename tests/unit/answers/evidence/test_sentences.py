@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shared.answers.evidence.sentences import MAX_CHARACTERS, split_sentences
+from tests.support.linear_cost import assert_linear
 
 
 def split(text: str) -> list[str]:
@@ -85,6 +86,12 @@ def test_a_number_with_its_sign_heads_no_line() -> None:
     )
     assert split(text) == [text]
     assert len(split("# first point\n# second point")) == 2
+
+
+@pytest.mark.requirement("B19")
+@pytest.mark.parametrize("sign", [".", "?!", ".) ", '."'])
+def test_a_row_of_dots_is_read_in_linear_time(sign: str) -> None:
+    assert_linear(lambda text: list(split_sentences(text)), sign * 20_000)
 
 
 @given(st.text(alphabet="aB .!?\n-1)\u00e4", max_size=400))
