@@ -47,8 +47,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
     Unit tests block sockets, which would cut what a server's fixture has opened.
     Patient experiments are spread over what comes behind them: seldom more than one
-    works at a time. Files with a test that goes alone are behind the unit tests, or
-    last: nobody else may begin while it waits for the longest of the others.
+    works at a time. Those that may take longest are first, for no lane is to work on
+    one when the others are done. Files with a test that goes alone are behind the unit
+    tests, or last: nobody else may begin while it waits for the longest of the others.
     """
 
     def layer(item: pytest.Item) -> str:
@@ -59,12 +60,17 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     behind = [item for item in items if layer(item) != "unit"]
     lonely = {_unit(item) for item in behind if goes_alone(item)}
     ordered = dict.fromkeys(_unit(item) for item in behind if _unit(item) not in lonely)
-    experiments = [path for path in ordered if FAULTS in path.parents]
+    limits = {_unit(item): _limit(item) for item in behind}
+    experiments = sorted(
+        (path for path in ordered if FAULTS in path.parents),
+        key=lambda path: -limits[path],
+    )
     others = [path for path in ordered if FAULTS not in path.parents]
-    apart = len(others) / (len(experiments) + 1)
+    # With nothing else to run, one after the other.
+    apart = len(others) / (len(experiments) + 1) or 1.0
     places |= {path: place for place, path in enumerate(others)}
     places |= {path: place * apart for place, path in enumerate(experiments)}
-    places |= {path: len(others) for path in lonely if FAULTS in path.parents}
+    places |= {path: len(ordered) for path in lonely if FAULTS in path.parents}
     items.sort(key=lambda item: places.get(_unit(item), -1))
 
 
@@ -114,6 +120,12 @@ def _turn(locks: Path, mode: int) -> Iterator[None]:
 def _unit(item: pytest.Item) -> Path:
     """Return the file of a test, or the folder whose files stay together."""
     return next((one for one in TOGETHER if one in item.path.parents), item.path)
+
+
+def _limit(item: pytest.Item) -> float:
+    """Return the seconds that a test may take, if it names them itself."""
+    marker = item.get_closest_marker("timeout")
+    return float(marker.args[0]) if marker is not None else 0.0
 
 
 def _run_lanes(session: pytest.Session, count: int) -> None:
