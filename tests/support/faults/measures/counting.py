@@ -53,6 +53,12 @@ IDLE: LiteralString = """
     SELECT DISTINCT entry_id FROM work
      WHERE (%(vectors)s OR stage NOT LIKE 'embed:%%')
        AND (leased_until IS NULL OR leased_until <= clock_timestamp())"""
+# What is told where it takes too long: who has it, or how long it still waits.
+OPEN_WORK: LiteralString = """
+    SELECT stage, attempts, strikes, leased_until > clock_timestamp() AS in_hand,
+           last_error ->> 'code', count(*),
+           round(extract(epoch FROM max(due_at) - clock_timestamp()))::int
+      FROM work GROUP BY 1, 2, 3, 4, 5 ORDER BY 1, 2 LIMIT 20"""
 IN_HAND: LiteralString = """
     SELECT entry_id, stage, claim FROM work
      WHERE claim IS NOT NULL AND leased_until > clock_timestamp()"""

@@ -147,14 +147,18 @@ class Ledger:
         until(
             lambda: self.due() == 0,
             within_seconds=within_seconds,
-            what="due work drained",
+            what=self._tell_open_work,
         )
         return self.count()
 
     def converge(self, *, within_seconds: float = CONVERGE_SECONDS) -> Line:
         """Wait until nothing is due and the index is as Postgres is; count."""
         ends = time.monotonic() + within_seconds
-        until(self.is_equal, within_seconds=within_seconds, what="an equal index")
+        until(
+            self.is_equal,
+            within_seconds=within_seconds,
+            what=lambda: f"an equal index; {self._tell_open_work()}",
+        )
         print(f"{self.experiment} equal with {ends - time.monotonic():.0f} s to spare")
         return self.count()
 
@@ -183,6 +187,12 @@ class Ledger:
     def is_equal(self) -> bool:
         """Tell whether nothing is due and the index is as Postgres is."""
         return self.due() == 0 and self._drift() == 0
+
+    def _tell_open_work(self) -> str:
+        with psycopg.connect(self.system.database) as conn:
+            rows = conn.execute(counting.OPEN_WORK).fetchall()
+        words = "due work drained: stage, attempts, strikes, in hand, error, rows, due in"
+        return "\n".join([words, *map(str, rows)])
 
     def _drift(self) -> int | None:
         url = self.system.environment["OPENSEARCH_URL"]
