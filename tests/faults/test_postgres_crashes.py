@@ -51,7 +51,7 @@ def test_no_accepted_entry_is_lost_when_postgres_crashes(
     crash_while_posting(
         ledger, own_postgres, reap, crashes=CRASHES, down_seconds=DOWN_SECONDS
     )
-    line = ledger.close(within_seconds=60)
+    line = ledger.close(within_seconds=120)
 
     assert (line.accepted, line.harm) == (N, {})
     assert line.extra_runs <= N // 10
@@ -83,7 +83,7 @@ def test_killed_connections_cost_at_most_the_requests_in_flight(
             kills.append(_kill_all(own_postgres.url))
             pause.wait(KILL_EVERY_SECONDS)
         ledger.note_end()
-    line = ledger.close(within_seconds=60)
+    line = ledger.close(within_seconds=120)
 
     failed = [one for one in posters.requests if one.status >= 500]
     in_flight = sum(_met(kill, one) for kill in kills for one in posters.requests)

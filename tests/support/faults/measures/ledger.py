@@ -191,7 +191,7 @@ class Ledger:
     def _tell_open_work(self) -> str:
         with psycopg.connect(self.system.database) as conn:
             rows = conn.execute(counting.OPEN_WORK).fetchall()
-        words = "due work drained: stage, attempts, strikes, in hand, error, rows, due in"
+        words = "due work done: stage, attempts, strikes, in hand, error, rows, due in"
         return "\n".join([words, *map(str, rows)])
 
     def _drift(self) -> int | None:
