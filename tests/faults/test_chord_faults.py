@@ -41,8 +41,8 @@ pytestmark = [pytest.mark.slow, pytest.mark.patient, pytest.mark.timeout(1800)]
 
 # The queue of the header of either; the body of both comes to `answer`.
 QUEUE_OF = {"rag": "search", "agentic": "search.bulk"}
-# The threads of a worker of answers: so many bodies are under way at once.
-BODIES = 4
+# They have threads for as many bodies as are under way at once.
+ANSWERERS = ("answer", "answer-2", "answer-3")
 
 
 @pytest.fixture(scope="module")
@@ -68,7 +68,7 @@ def made(make_lasting_system: Factory) -> Iterator[System]:
 def system(made: System) -> Iterator[System]:
     """The same one for each test, which starts the workers that it needs."""
     yield made
-    for name in {*WORKERS, "answer"} & made.processes.keys():
+    for name in {*WORKERS, *ANSWERERS} & made.processes.keys():
         made.kill(name)
 
 
@@ -137,18 +137,19 @@ def test_searches_end_when_the_body_dies_before_it_answers(system, mode, tmp_pat
     ends: list[End] = []
     orders, options = Orders(tmp_path), {"faulty": {"checkpoints": str(tmp_path)}}
     with asking(system, mode) as asker:
-        start_search(system, asker, "search", "answer", **options)
-        for _ in rounds(SEARCHES // BODIES):
-            asker.ask(BODIES, deadline_s=12, fault="branch=semantic;delay_ms=3000")
-            is_set_up = hold_answers(asker, orders, BODIES, asked_s=2.8, held_s=8)
-            system.kill("answer")
+        start_search(system, asker, *WORKERS, *ANSWERERS, **options)
+        for _ in rounds(SEARCHES // AT_ONCE):
+            asker.ask(AT_ONCE, deadline_s=12, fault="branch=semantic;delay_ms=3000")
+            is_set_up = hold_answers(asker, orders, AT_ONCE, asked_s=2.8, held_s=8)
+            for name in ANSWERERS:
+                system.kill(name)
             some = asker.ends()
             assert max(end.late_s for end in some) < LATE_SECONDS
             if is_set_up and were_sent(some):
                 ends += some
             if len(ends) == SEARCHES:
                 break
-            start_search(system, asker, "answer", **options)
+            start_search(system, asker, *ANSWERERS, **options)
 
     # All of the header is in, whoever ranks it now.
     assert {tuple(end.branches.values()) for end in ends} == {("ok", "ok")}
