@@ -1,47 +1,15 @@
 """Questions and whether they are for the logbook: those of the reference, and ours."""
 
-import pytest
-
 # The wording of the reference, and what each comes to.
 GOLDEN = [
-    pytest.param(
-        "What happened last time the injector failed?",
-        True,
-        marks=pytest.mark.requirement("S2-32"),
-    ),
-    pytest.param(
-        "Find entries about BTS chicane alignment",
-        True,
-        marks=pytest.mark.requirement("S2-33"),
-    ),
-    pytest.param(
-        "What is the current beam energy?",
-        False,
-        marks=pytest.mark.requirement("S2-34"),
-    ),
-    pytest.param(
-        "How do we typically handle RF trips?",
-        True,
-        marks=pytest.mark.requirement("S2-35"),
-    ),
-    pytest.param(
-        "Set the quadrupole current to 5A",
-        False,
-        marks=pytest.mark.requirement("S2-36"),
-    ),
-    pytest.param(
-        "Show me beam loss events from January",
-        True,
-        marks=pytest.mark.requirement("S2-37"),
-    ),
-    pytest.param(
-        "What did the night shift report about the vacuum issue?",
-        True,
-        marks=pytest.mark.requirement("S2-38"),
-    ),
-    pytest.param(
-        "How does the accelerator work?", False, marks=pytest.mark.requirement("S2-39")
-    ),
+    ("What happened last time the injector failed?", True),
+    ("Find entries about BTS chicane alignment", True),
+    ("What is the current beam energy?", False),
+    ("How do we typically handle RF trips?", True),
+    ("Set the quadrupole current to 5A", False),
+    ("Show me beam loss events from January", True),
+    ("What did the night shift report about the vacuum issue?", True),
+    ("How does the accelerator work?", False),
 ]
 TRUE = (
     "Why did gate valve 8 close with beam in the machine?",

@@ -69,98 +69,26 @@ MODEL = "cross-encoder/ms-marco-MiniLM-L-6-v2"
 POSTGRES = "postgresql://elsewhere/logchord"
 
 
+@pytest.mark.requirement("S1-63", "S1-64", "S1-65", "S1-66", "S1-68", "S1-69", "S1-70")
+@pytest.mark.requirement("S1-71", "S1-72", "S1-73", "S1-74", "S1-77", "S1-78")
 @pytest.mark.parametrize(
     ("variable", "field", "default", "other"),
     [
-        pytest.param(
-            "RETRIEVER_PORT", "port", 8006, 9001, marks=pytest.mark.requirement("S1-63")
-        ),
-        pytest.param(
-            "RETRIEVER_DEFAULT_METHOD",
-            "search.default_method",
-            "hybrid",
-            "vector",
-            marks=pytest.mark.requirement("S1-64"),
-        ),
-        pytest.param(
-            "RETRIEVER_DEFAULT_LIMIT",
-            "default_limit",
-            10,
-            20,
-            marks=pytest.mark.requirement("S1-65"),
-        ),
-        pytest.param(
-            "RETRIEVER_MIN_RELEVANCE",
-            "search.min_relevance_score",
-            0.5,
-            0.6,
-            marks=pytest.mark.requirement("S1-66"),
-        ),
-        pytest.param(
-            "QDRANT_COLLECTION",
-            "vector_table_prefix",
-            "knowledge_base",
-            "ours",
-            marks=pytest.mark.requirement("S1-68"),
-        ),
-        pytest.param(
-            "EMBEDDING_MODEL",
-            "embedding_model",
-            "bge-small-en-v1.5",
-            "other",
-            marks=pytest.mark.requirement("S1-69"),
-        ),
-        pytest.param(
-            "ELASTICSEARCH_URL",
-            "opensearch_url",
-            None,
-            "https://elsewhere:9200",
-            marks=pytest.mark.requirement("S1-70"),
-        ),
-        pytest.param(
-            "ELASTICSEARCH_INDEX",
-            "opensearch_index",
-            "knowledge_base",
-            "ours",
-            marks=pytest.mark.requirement("S1-71"),
-        ),
-        pytest.param(
-            "RERANKER_MODEL",
-            "reranking.model",
-            MODEL,
-            "other",
-            marks=pytest.mark.requirement("S1-72"),
-        ),
-        pytest.param(
-            "ENABLE_RERANKING",
-            "reranking.enabled",
-            True,
-            False,
-            marks=pytest.mark.requirement("S1-73"),
-        ),
-        pytest.param(
-            "ENABLE_SYNTHESIS",
-            "synthesis.enabled",
-            True,
-            False,
-            marks=pytest.mark.requirement("S1-74"),
-        ),
-        pytest.param("SYNTHESIS_MODEL", "synthesis.model", "gpt-3.5-turbo", "other"),
-        pytest.param("SYNTHESIS_MAX_TOKENS", "synthesis.max_tokens", 500, 100),
-        pytest.param(
-            "SYNTHESIS_MAX_SOURCES",
-            "synthesis.max_sources",
-            5,
-            3,
-            marks=pytest.mark.requirement("S1-77"),
-        ),
-        pytest.param(
-            "LOG_LEVEL",
-            "log_level",
-            "info",
-            "debug",
-            marks=pytest.mark.requirement("S1-78"),
-        ),
+        ("RETRIEVER_PORT", "port", 8006, 9001),
+        ("RETRIEVER_DEFAULT_METHOD", "search.default_method", "hybrid", "vector"),
+        ("RETRIEVER_DEFAULT_LIMIT", "default_limit", 10, 20),
+        ("RETRIEVER_MIN_RELEVANCE", "search.min_relevance_score", 0.5, 0.6),
+        ("QDRANT_COLLECTION", "vector_table_prefix", "knowledge_base", "ours"),
+        ("EMBEDDING_MODEL", "embedding_model", "bge-small-en-v1.5", "other"),
+        ("ELASTICSEARCH_URL", "opensearch_url", None, "https://elsewhere:9200"),
+        ("ELASTICSEARCH_INDEX", "opensearch_index", "knowledge_base", "ours"),
+        ("RERANKER_MODEL", "reranking.model", MODEL, "other"),
+        ("ENABLE_RERANKING", "reranking.enabled", True, False),
+        ("ENABLE_SYNTHESIS", "synthesis.enabled", True, False),
+        ("SYNTHESIS_MODEL", "synthesis.model", "gpt-3.5-turbo", "other"),
+        ("SYNTHESIS_MAX_TOKENS", "synthesis.max_tokens", 500, 100),
+        ("SYNTHESIS_MAX_SOURCES", "synthesis.max_sources", 5, 3),
+        ("LOG_LEVEL", "log_level", "info", "debug"),
     ],
 )
 def test_a_variable_of_the_retriever_sets_our_field_and_beats_the_file(
