@@ -32,7 +32,7 @@ MAX_TERMS_IN_ALL_PHRASES = 128
 MAX_SPELLINGS = 5
 # How many candidates by shared trigrams have their distance counted here.
 _CANDIDATES = 300
-# Of a word that so many entries have it is not asked whether the caller sees any.
+# A word of so many entries is known: whether the caller sees any is not looked up.
 _COMMON = 1000
 ALIKE = 0.3
 _SIGNS = re.compile(r"([*?])")
