@@ -238,7 +238,7 @@ def _compiled(
 ) -> _CompiledLanguage | None:
     words = Words(language, facility, known, find_own_languages(node))
     compiler = _Compiler(words, _numbers(node))
-    made = compiler.condition(node)
+    made = compiler.condition(_both_ways(node))
     if made is None:
         return None
     if isinstance(node, tree.Words):
@@ -246,6 +246,15 @@ def _compiled(
         made = conditions.with_states_beside(made)
     made, dropped = _bounded(made, max_terms)
     return _CompiledLanguage(made, dropped)
+
+
+def _both_ways(node: Node) -> Node:
+    """Return `SW-12?`, where it is all that is asked, as a pattern or that name."""
+    if isinstance(node, tree.Pattern):
+        name = node.text.removesuffix("?")
+        if name != node.text and not {"*", "?"} & {*name}:
+            return tree.Or((node, tree.Words(name, node.start)))
+    return node
 
 
 def _numbers(node: Node) -> dict[Filters, int]:

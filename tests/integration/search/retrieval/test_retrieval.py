@@ -118,6 +118,7 @@ QUESTIONS = (
     ("trip", {"trip", "vacuum"}),
     ("hcm 3", {"name"}),
     ("HCM03 replaced", {"name"}),
+    ("HCM03?", {"name"}),
     ("tripped -vacuum", {"trip"}),
     ("tripped NOT beam", {"trip"}),
     ('"beam was lost"', {"vacuum"}),

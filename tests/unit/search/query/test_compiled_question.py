@@ -54,6 +54,14 @@ def test_a_name_is_one_exact_clause_however_it_is_spelt() -> None:
         assert condition(spelling) == expected
 
 
+@pytest.mark.parametrize("text", ["HCM03?", "hcm-003?"])
+def test_a_question_mark_behind_all_that_is_asked_may_just_ask(text: str) -> None:
+    likes = OneOf((), ("hcm31",), text)
+    known = {Want("wildcard", text): Expansion({}, ("hcm31",))}
+    name = Clause(("hcm3",), ("hcm3",), is_exact=True)
+    assert condition(text, known=known) == AnyOf((likes, name))
+
+
 def test_a_name_typed_small_and_apart_is_both_words_or_the_name() -> None:
     first, second = clauses("hcm 03")
     assert first.idents == ("hcm", "hcm3")
