@@ -65,9 +65,17 @@ class Tool:
                 message += hint(name, known) or takes
                 raise InvalidRequestError.field(name[:100], "unknown_field", message)
         try:
-            return self.arguments.model_validate(given)
+            return self.arguments.model_validate(_with_integers(given))
         except ValidationError as exc:
             raise refusal(self.name, exc) from exc
+
+
+def _with_integers(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return arguments in which 3.0 is 3: in JSON, and in our schemas, it is."""
+    return {
+        name: int(value) if isinstance(value, float) and value.is_integer() else value
+        for name, value in given.items()
+    }
 
 
 def refusal(name: str, exc: ValidationError) -> InvalidRequestError:

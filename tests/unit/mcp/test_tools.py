@@ -5,6 +5,7 @@ import json
 from typing import Any
 
 import httpx2
+import jsonschema
 import pytest
 
 from api.mcp.mcp_server import _described
@@ -53,6 +54,15 @@ def test_eight_tools_are_described_in_six_kilobytes():
 def test_a_wrong_argument_is_named(name: str, given: dict[str, Any], said: str):
     with pytest.raises(InvalidRequestError, match=said.replace("?", r"\?")):
         BY_NAME[name].read(given)
+
+
+def test_a_whole_number_may_have_a_point_as_json_schema_says():
+    given = {"query": "x", "limit": 3.0, "max_chars": 2000.0}
+    jsonschema.validate(given, BY_NAME["search"].schema)
+    asked: Any = BY_NAME["search"].read(given)
+    assert (asked.limit, asked.max_chars) == (3, 2000)
+    with pytest.raises(InvalidRequestError, match="limit"):
+        BY_NAME["search"].read({"query": "x", "limit": 3.5})
 
 
 MODES: dict[str, dict[str, Any]] = {
