@@ -217,7 +217,11 @@ def _check_once(request: Request, names: set[str]) -> None:
 
 
 def check_media_type(request: Request, *accepted: str) -> None:
-    """Raise 415 unless the body has one of these media types."""
+    """Raise 415 unless the body has one of these media types, and is as it was made."""
+    coding = request.headers.get("content-encoding", "").strip().lower()
+    if coding not in {"", "identity"}:
+        message = f"A body comes as it is, not as {coding[:100]!r} (Content-Encoding)."
+        raise InvalidRequestError(message, code="unsupported_media_type")
     kind, _, options = request.headers.get("content-type", "").partition(";")
     charset = options.strip().lower().removeprefix("charset=").strip('"')
     if kind.strip().lower() in accepted and charset in {"", "utf-8", "utf8"}:

@@ -1,5 +1,6 @@
 """Limits at the limit and one beyond it; and what holds when a backend is away."""
 
+import gzip
 import http.client
 import json
 import socket
@@ -214,6 +215,15 @@ def test_a_body_of_another_kind_is_refused(caller, content_type):
 
     assert (answer.status_code, code_of(answer)) == (415, "unsupported_media_type")
     assert "Content-Type" in answer.json()["error"]["message"]
+
+
+def test_a_packed_body_is_refused_by_the_name_of_its_packing(caller):
+    packed = gzip.compress(b'{"text":"x"}')
+    headers = {"Content-Type": "application/json", "Content-Encoding": "gzip"}
+    answer = caller.post("/v1/entries", content=packed, headers=headers)
+
+    assert (answer.status_code, code_of(answer)) == (415, "unsupported_media_type")
+    assert "Content-Encoding" in answer.json()["error"]["message"]
 
 
 def test_a_spent_limit_is_told_with_the_time_to_wait(small, tenant):
