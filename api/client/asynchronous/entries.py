@@ -1,7 +1,8 @@
 """Entries: pushed, read by any of their names, listed, followed."""
 
+import json
 import re
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from contextlib import suppress
 from typing import Any
 from urllib.parse import quote, unquote
@@ -13,6 +14,8 @@ from api.client.listed_filters import read_filters
 from shared.errors import InvalidRequestError, NotFoundError
 
 _BATCH = 500
+# Half of what a request may have unless its settings say less.
+_BATCH_BYTES = 8_000_000
 _URI = re.compile(r"logchord:[^/]+/([^/]+)/(.+)", re.DOTALL)
 _PERMALINK = re.compile(r".*/e/([^/?#]+)/([^/?#@]+)(?:@([1-9][0-9]*))?(?:[?#].*)?")
 
@@ -23,19 +26,28 @@ class AsyncEntries:
     _link: AsyncLink
 
     async def push(
-        self, entries: Iterable[Mapping[str, Any]] | Mapping[str, Any], **params: Any
+        self,
+        entries: Iterable[Mapping[str, Any]] | Mapping[str, Any],
+        *,
+        atomic: bool = False,
+        **params: Any,
     ) -> list[models.PushedItem]:
-        """Push one entry or any number, and return how each fared, in their order."""
-        given = [entries] if isinstance(entries, Mapping) else list(entries)
+        """Push one entry or any number, and return how each fared, in their order.
+
+        With `atomic` they go as one batch, of which one that is wrong refuses all.
+        """
+        given = [entries] if isinstance(entries, Mapping) else entries
         pushed: list[models.PushedItem] = []
-        for start in range(0, len(given), _BATCH):
-            body = {"entries": [dict(one) for one in given[start : start + _BATCH]]}
+        start = 0
+        for batch in [list(given)] if atomic else _batches(given):
+            body = {"entries": batch, "atomic": atomic}
             answer = await self._link.read(
                 models.PushedEntries, "POST", "/v1/entries", json=body, params=params
             )
             for item in answer.items:
                 index = start + item.index
                 pushed.append(item.model_copy(update={"index": index}))
+            start += len(batch)
         return pushed
 
     async def entry(self, ref: str, revision: int | None = None) -> models.EntryOut:
@@ -160,6 +172,21 @@ class AsyncEntries:
         """Return a small picture of a file."""
         path = f"/v1/attachments/{attachment_id}/thumbnail"
         return (await self._link.download(path)).content
+
+
+def _batches(entries: Iterable[Mapping[str, Any]]) -> Iterator[list[dict[str, Any]]]:
+    """Yield entries in requests of a bounded length, in their order."""
+    batch: list[dict[str, Any]] = []
+    size = 0
+    for one in map(dict, entries):
+        length = len(json.dumps(one))
+        if batch and (len(batch) == _BATCH or size + length > _BATCH_BYTES):
+            yield batch
+            batch, size = [], 0
+        batch.append(one)
+        size += length
+    if batch:
+        yield batch
 
 
 def _match(revision: int | None) -> dict[str, str]:

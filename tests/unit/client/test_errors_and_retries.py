@@ -11,6 +11,7 @@ from api.client.error_answers import read_error, rebuild_error
 from api.client.retry_pause import TRIES, find_pause
 from shared import errors
 from shared.errors import CODES, LogchordError, Severity
+from shared.settings.settings import Settings
 
 ME: dict[str, Any] = {
     "key_id": "k",
@@ -134,6 +135,27 @@ def test_retry_after_is_obeyed_within_the_time_there_is():
     assert find_pause(error, 1, 4.0, may_repeat=True) is None
     assert find_pause(error, TRIES, 30.0, may_repeat=True) is None
     assert find_pause(UnreachableError(), 1, 30.0, may_repeat=False) is None
+
+
+@pytest.mark.parametrize("atomic", [False, True])
+def test_a_push_goes_in_requests_that_the_api_takes(client_of, *, atomic: bool):
+    sent: list[dict[str, Any]] = []
+
+    def answer(request: httpx2.Request) -> httpx2.Response:
+        assert atomic or len(request.content) < Settings().max_batch_bytes
+        sent.append(json.loads(request.content))
+        items = [
+            {"index": number, "status": "created"}
+            for number, _ in enumerate(sent[-1]["entries"])
+        ]
+        return httpx2.Response(200, json={"items": items, "counts": {}})
+
+    given = [{"external_id": str(one), "text": "y" * 800_000} for one in range(24)]
+    pushed = client_of(answer).push(given, atomic=atomic)
+    assert [item.index for item in pushed] == list(range(24))
+    assert [one for body in sent for one in body["entries"]] == given
+    assert {body["atomic"] for body in sent} == {atomic}
+    assert (len(sent) == 1) is atomic
 
 
 def test_a_write_that_is_sent_twice_has_one_key(client_of):
