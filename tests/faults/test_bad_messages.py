@@ -36,6 +36,7 @@ def flood(writer: Writer, rng: random.Random) -> list[bytes]:
 
 
 @pytest.mark.slow
+@pytest.mark.patient
 @pytest.mark.requirement("B17", "P1", "P2", "P11")
 @pytest.mark.timeout(240)
 def test_a_flood_of_bad_messages_costs_no_entry_and_little_memory(make_system):

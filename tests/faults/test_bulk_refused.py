@@ -46,7 +46,7 @@ _WAITED: LiteralString = """
     SELECT count(*) FROM work
      WHERE stage = 'index' AND last_error ->> 'code' = 'opensearch_unavailable'"""
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.slow, pytest.mark.patient, pytest.mark.timeout(400)]
 
 
 @pytest.mark.requirement("F24", "P6", "P7")

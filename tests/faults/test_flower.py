@@ -19,6 +19,7 @@ TIMES = ("recovery_s", "slowest_s")
 
 
 @pytest.mark.slow
+@pytest.mark.patient
 @pytest.mark.requirement("F34", "P1", "P4")
 @pytest.mark.timeout(400)
 def test_the_ledger_is_the_same_with_flower_killed_flooded_and_without(make_system):

@@ -26,6 +26,7 @@ _STANDING: LiteralString = """
 
 
 @pytest.mark.slow
+@pytest.mark.patient
 @pytest.mark.requirement("P11")
 @pytest.mark.timeout(900)
 def test_a_dry_run_of_a_gigabyte_takes_less_than_300_mb(make_system, tmp_path):

@@ -19,7 +19,7 @@ from tests.support.fixtures.system import Factory, System
 from tests.support.waiting import until
 from workers.adapters.kit.stub import StubEntry
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.slow, pytest.mark.patient, pytest.mark.timeout(400)]
 LARGE = 12_000_000
 PUSHED, PULLED = "api", "ring"
 HUGE = "The klystron tripped at noon. " + "And so on and on. " * 560_000

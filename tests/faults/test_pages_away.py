@@ -20,7 +20,7 @@ from tests.support.fixtures.system import CORE, System
 from tests.support.read_page import Element, read_page
 from tests.support.waiting import until
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.slow, pytest.mark.patient, pytest.mark.timeout(400)]
 HTML = {"accept": "text/html"}
 SEARCH = "/search?q=gate+valve&mode=keyword"
 

@@ -26,6 +26,7 @@ _DOUBLED: LiteralString = """
 
 
 @pytest.mark.slow
+@pytest.mark.patient
 @pytest.mark.requirement("C47", "P1", "P2")
 @pytest.mark.timeout(400)
 def test_no_vector_is_lost_or_doubled_and_no_search_fails_while_a_model_is_replaced(

@@ -38,6 +38,7 @@ _AGE: LiteralString = """
 
 
 @pytest.mark.slow
+@pytest.mark.patient
 @pytest.mark.requirement("F17", "P1", "P2", "P6")
 @pytest.mark.timeout(300)
 def test_old_tombstones_leave_the_index_amid_deaths_and_no_entry_comes_back(

@@ -47,7 +47,7 @@ PUT_ASIDE: LiteralString = """
 VERSIONS: LiteralString = "SELECT DISTINCT kind, version FROM worker_process"
 APPLIED: LiteralString = "SELECT name FROM schema_migration"
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.slow, pytest.mark.patient, pytest.mark.timeout(600)]
 
 
 @pytest.fixture(scope="module")
