@@ -39,12 +39,14 @@ test: setup ## The whole default test suite, on real servers
 faults: setup ## Ten fault experiments, of the default suite too, with 200 entries each
 	@TEST_LANES=$${TEST_LANES:-2} .ci/test tests/faults -m smoke
 
+# In three parts, each of them run whatever came of the one before, but none after a Ctrl-C.
 faults-all: setup ## Every fault experiment with 1,000 entries each, and whatever else is too slow for the default suite
-	@LOGCHORD_TEST_FAULTS_ALL=1 TEST_LANES=$${TEST_LANES:-2} .ci/test -m 'slow or not slow' tests/faults
-	@LOGCHORD_TEST_FAULTS_ALL=1 TEST_LANES=$${TEST_LANES:-2} .ci/test --junit-xml=test-results/whole.xml \
-	  $$(grep -rlE 'measures.size import .*(FULL|times)' tests/contract tests/integration)
-	@LOGCHORD_TEST_FAULTS_ALL=1 TEST_LANES=$${TEST_LANES:-2} .ci/test --junit-xml=test-results/slow.xml -m slow \
-	  tests/unit tests/contract tests/integration tests/acceptance
+	@export LOGCHORD_TEST_FAULTS_ALL=1 TEST_LANES=$${TEST_LANES:-4}; failed=; trap 'exit 130' INT; \
+	part() { .ci/test --junit-xml=test-results/$$1.xml "$${@:2}" || failed+=" $$1"; }; \
+	part experiments -m 'slow or not slow' tests/faults; \
+	part whole $$(grep -rlE --include='*.py' 'size(\.| import .*)(FULL|times)' tests/contract tests/integration); \
+	part slow -m slow tests/unit tests/contract tests/integration tests/acceptance; \
+	[ -z "$$failed" ] || { echo "faults-all: tests failed, see test-results/ for$$failed" >&2; exit 1; }
 
 soak: setup ## Half an hour of work with a fault every 20 s (SOAK_MINUTES, SOAK_SEED)
 	@CI=1 .ci/test -s -p no:randomly --junit-xml=test-results/soak.xml tests/faults/soak.py

@@ -62,6 +62,7 @@ def test_no_entry_is_lost_when_workers_are_killed_in_the_middle_of_their_work(
 
 
 @pytest.mark.slow
+@pytest.mark.patient
 @pytest.mark.requirement("F1", "P1", "P2", "P3")
 @pytest.mark.timeout(600)
 def test_a_killed_child_costs_its_own_work_a_lease_and_the_worker_nothing(
