@@ -31,11 +31,8 @@ _NO_SETTINGS = frozenset(
     {
         *("LOGCHORD_URL", "LOGCHORD_API_KEY", "LOGCHORD_CONFIG", "LOGCHORD_REGISTRY"),
         *("LOGCHORD_TEST_SEED", "LOGCHORD_TEST_DATABASE_URL"),
-        *(
-            "LOGCHORD_TEST_MODEL_RUNS",
-            "LOGCHORD_TEST_CASES",
-            "LOGCHORD_TEST_FAULTS_ALL",
-        ),
+        *("LOGCHORD_TEST_MODEL_RUNS", "LOGCHORD_TEST_CASES"),
+        "LOGCHORD_TEST_FAULTS_ALL",
     }
 )
 
