@@ -33,6 +33,8 @@ def test_search_third_hit_thread_back_why_copy_take_few_keys(logbook, open_tab) 
     page.wait_for_selector("li.hit")
     # The script begins once all of the page is there, its counts too.
     page.wait_for_load_state("load")
+    # Options that are left as usual are not in it.
+    assert page.url == f"{tab.url}/search?q=gate+valve+8+closed&mode=auto"
     press("j", "j", "j")
     third = page.locator("li.hit").nth(2).locator("a.open")
     assert third.evaluate("one => one === document.activeElement")

@@ -1,5 +1,5 @@
 // Copying, the pane beside a list, keys, and pages that follow by themselves. All of it is
-// comfort: without this file every page reads, loaded again, and every form sends the same.
+// comfort: without this file every page reads, loaded again, and every form asks the same.
 
 const { base, keys } = document.body.dataset;
 const all = (selector, inside = document) => [...inside.querySelectorAll(selector)];
@@ -40,6 +40,11 @@ function copy(text, button) {
   button.textContent = one("#said").textContent;
   setTimeout(() => { button.textContent = button.dataset.label; }, 1500);
 }
+
+// An option that is left as usual is not in the address that one passes on.
+one("form.box")?.addEventListener("formdata", ({ formData }) => {
+  for (const [name, value] of [...formData]) if (name !== "q" && !value) formData.delete(name);
+});
 
 document.addEventListener("click", (event) => {
   const button = event.target.closest("button.copy");
