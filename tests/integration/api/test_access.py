@@ -188,12 +188,28 @@ def test_the_matrix_names_every_route_that_is_described(api: System):
 @pytest.mark.parametrize("who", SCOPES)
 @pytest.mark.parametrize("route", ROUTES)
 def test_a_route_answers_whom_it_may(api, tokens, route, who):
+    with api.client(tokens[who]) as client:
+        check_route(client, route, who)
+
+
+@pytest.mark.requirement("U32")
+def test_below_a_base_path_every_route_answers_whom_it_may(api, tokens, make_api):
+    below = make_api(database=api.database, LOGCHORD_BASE_PATH="/logchord")
+
+    for who in ("none", "reader", "admin"):
+        with below.client(tokens[who]) as client:
+            for route in ROUTES:
+                check_route(client, route, who, below="/logchord")
+                method, path = route.split(" ")
+                assert client.request(method, path).status_code == 404
+
+
+def check_route(client: httpx2.Client, route: str, who: str, below: str = "") -> None:
     needed, options, status = ROUTES[route]
     method, path = route.split(" ")
     path = re.sub(r"\{\w+\}", ABSENT, path)
 
-    with api.client(tokens[who]) as client:
-        answer = client.request(method, path, **options)
+    answer = client.request(method, below + path, **options)
 
     if needed == OPEN:
         assert answer.status_code == status

@@ -27,9 +27,9 @@ MEGABYTE = 1_000_000
 
 
 @pytest.fixture(scope="module")
-def small(make_lasting_system: Callable[..., System]) -> System:
+def small(make_api: Callable[..., System]) -> System:
     """An API whose limits are small enough to be reached quickly."""
-    system = make_lasting_system(
+    return make_api(
         afresh=True,
         LOGCHORD_MAX_BATCH_BYTES=str(BATCH_BYTES),
         LOGCHORD_MAX_SEARCH_BODY_BYTES="2000",
@@ -40,19 +40,6 @@ def small(make_lasting_system: Callable[..., System]) -> System:
         LOGCHORD_RATE_LOGIN_PER_MINUTE="3",
         LOGCHORD_BASE_PATH="/log/chord",
     )
-    system.start("api")
-    until(
-        lambda: answers(f"{system.url}/log/chord/health/live"),
-        within_seconds=60,
-        what="the API under its base path",
-    )
-    return system
-
-
-def answers(url: str) -> bool:
-    with suppress(httpx2.TransportError):
-        return httpx2.get(url).status_code == 200
-    return False
 
 
 @pytest.fixture

@@ -1,5 +1,6 @@
 """A language model behind an endpoint: whole answers, and every way to give none."""
 
+import json
 import threading
 import time
 from collections.abc import Iterator
@@ -9,10 +10,13 @@ from typing import Any
 import pytest
 from pydantic import SecretStr
 
+from shared.embedding.load_model import load_encoder
 from shared.errors import ConfigurationError, ModelOutageError, ModelRefusalError
 from shared.language_models.chat_client import ChatClient
+from shared.language_models.chosen_model import choose_model, make_client
 from shared.language_models.completion import ChatRequest, ToolCall
 from shared.settings.sections import ProviderSettings
+from shared.settings.settings import Settings
 from tests.support.stub_servers.chat_server import (
     ChatScript,
     Reply,
@@ -26,6 +30,7 @@ from tests.support.stub_servers.chat_server import (
     streams,
     usage,
 )
+from tests.support.stub_servers.json_server import ScriptedServer, send
 
 ASKED = ChatRequest(
     messages=[{"role": "user", "content": "Why did valve 8 close?"}],
@@ -69,6 +74,39 @@ def test_text_comes_as_it_is_said_and_whole_at_the_end_with_its_usage(server, cl
     assert server.keys == ["Bearer sesame"]
     assert server.asked == [ASKED.body("tiny")]
     assert server.asked[0]["stream_options"] == {"include_usage": True}
+
+
+@pytest.mark.requirement("U16")
+def test_a_provider_is_two_addresses_and_another_one_a_line_of_settings(tmp_path):
+    def provide(handler: BaseHTTPRequestHandler, body: dict[str, Any]) -> None:
+        vectors = [
+            {"index": number, "embedding": [3, 4]}
+            for number, _ in enumerate(body.get("input", ()))
+        ]
+        message = {"content": f"as {body['model']} says"}
+        choices = [{"message": message, "finish_reason": "stop"}]
+        told = json.dumps({"data": vectors, "choices": choices}).encode()
+        send(handler, 200, told, {"Content-Type": "application/json"})
+
+    one, other = ScriptedServer(), ScriptedServer()
+    with one.serving(provide), other.serving(provide):
+        for server, name in ((one, "fake"), (other, "another")):
+            settings = Settings.model_validate(
+                {
+                    "embedding_model": f"{name}:e",
+                    "reasoning": {"provider": name, "model_id": f"{name}-1"},
+                    "api": {"providers": {name: {"base_url": server.url}}},
+                }
+            )
+            chosen = choose_model(settings, "rag")
+            assert chosen is not None
+            told = make_client(settings, chosen).complete(ASKED, 5, lambda _: None)
+            assert told.text == f"as {name}-1 says"
+            providers = settings.api.providers
+            encoder = load_encoder(settings.embedding_model, tmp_path, providers)
+            (vector,) = encoder.encode(["beam"]).tolist()
+            assert vector == pytest.approx([0.6, 0.8])
+            assert {asked["model"] for asked in server.asked} == {f"{name}-1", "e"}
 
 
 def test_two_tool_calls_whose_parts_are_mixed_are_told_apart_by_their_index(

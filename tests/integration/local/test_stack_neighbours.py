@@ -8,7 +8,11 @@ from collections.abc import Iterator
 import psutil
 import pytest
 
+from api.cli.output import Output
+from api.cli.stack.starting import Start
 from local import neighbours
+from local.stack import OFF
+from shared.settings.settings import Settings
 from tests.support.waiting import until
 
 
@@ -43,6 +47,25 @@ def test_another_person_with_a_process_is_a_neighbour(person, working) -> None:
     until(lambda: person.pw_name in names(), within_seconds=5)
     assert person.pw_name in neighbours.describe_neighbours(neighbours.others())
     assert not [o for o in neighbours.others(person.pw_uid) if o.user == person.pw_name]
+    working.kill()
+
+
+@pytest.mark.alone
+@pytest.mark.requirement("U32")
+def test_beside_another_person_opensearch_starts_only_where_settings_say_so(
+    person, working, tmp_path, capsys
+) -> None:
+    def engine(**more: str) -> str | None:
+        given = {"LOGCHORD_HOME": str(tmp_path), **more}
+        start = Start(Output(color=False), given, demo=False, echo=False)
+        return start._given(Settings.load(given, with_stack=False)).opensearch_url
+
+    until(lambda: engine() == OFF, within_seconds=5)
+    told = capsys.readouterr().err
+    assert person.pw_name in told
+    assert "LOGCHORD_ALLOW_SHARED_HOST=true" in told
+    assert engine(LOGCHORD_ALLOW_SHARED_HOST="true") is None
+    assert capsys.readouterr().err == ""
     working.kill()
 
 
