@@ -128,6 +128,7 @@ async def search(rest: RestCalls, asked: Search, **controls: Any) -> dict[str, A
         **answered,
         "results_found": len(found["results"]),
         "results": mark_as_data(found["results"]),
+        **({} if found["results"] else _tell_why_none(found)),
         **_told(found),
     }
 
@@ -247,6 +248,12 @@ def _answer(found: dict[str, Any]) -> str | None:
     """Return the answer as data: entries say it, also where a model words it."""
     answer: str | None = found["answer"]
     return None if answer is None else fence_answer(answer)
+
+
+def _tell_why_none(found: dict[str, Any]) -> dict[str, Any]:
+    """Return what was searched and what kept hits out, where there are none."""
+    context = found["context_answer"] or {}
+    return mark_fields_as_data({"summary": context.get("summary")})
 
 
 def _told(found: dict[str, Any]) -> dict[str, Any]:

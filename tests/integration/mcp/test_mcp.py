@@ -111,6 +111,13 @@ def test_a_result_is_no_longer_than_asked_and_says_what_is_cut(served: Served, m
     assert json.loads(refused.content[0].text)["error"]["code"] == "unknown_filter"
 
 
+def test_where_nothing_is_found_it_is_said_what_kept_hits_out(agent: Agent):
+    found = agent.result("search", query="RF trip", end_date="1990-01-01")
+    assert found["results"] == []
+    assert f"Without the filters {ENTRIES} match." in found["summary"]
+    assert "summary" not in agent.result("search", query="RF trip")
+
+
 def test_what_is_wrong_is_an_error_that_names_what_is_right(agent: Agent):
     assert "Did you mean query?" in agent.refused("search", querry="x")["message"]
     assert agent.refused("search", query=7)["code"] == "validation_failed"

@@ -83,7 +83,7 @@ def answer_of_rest(request: httpx2.Request) -> httpx2.Response:
     asked = json.loads(request.content)
     answered = asked["synthesize"] == "deterministic"
     body: dict[str, Any] = {
-        **dict.fromkeys(("as_of", "job_id")),
+        **dict.fromkeys(("as_of", "job_id", "context_answer")),
         **{name: [] for name in ("results", "branches", "diagnostics", "citations")},
         "method_used": json.dumps(asked),
         "degraded": False,
