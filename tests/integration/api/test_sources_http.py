@@ -8,7 +8,6 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +17,10 @@ import yaml
 
 from tests.contract.stubs.elog_files import ElogFolderStub
 from tests.contract.stubs.olog import OlogStub
+from tests.support.fixtures.sources import recent_entry
 from tests.support.fixtures.system import System
 from tests.support.typed import Run, typist
 from tests.support.waiting import until
-from workers.adapters.kit.stub import StubEntry
 
 _HOLD_SCHEDULE = "SELECT FROM source_schedule WHERE source = 'ring' FOR UPDATE"
 _WAITING_FOR_LOCK = """
@@ -29,18 +28,11 @@ _WAITING_FOR_LOCK = """
      WHERE application_name LIKE 'logchord api%' AND wait_event_type = 'Lock'"""
 
 
-def entry(number: int, **fields: Any) -> StubEntry:
-    # Of now: of when the run began it would be out of sight by the run's end.
-    now = datetime.now(UTC).replace(microsecond=0)
-    time = now - timedelta(minutes=30) + timedelta(seconds=number)
-    return StubEntry(number, time, f"Title {number}", f"Text {number}", **fields)
-
-
 @pytest.fixture(scope="module")
 def olog():
     with closing(OlogStub()) as stub:
         for number in range(1, 6):
-            stub.add(entry(number))
+            stub.add(recent_entry(number))
         yield stub
 
 
@@ -101,7 +93,7 @@ def test_a_source_is_read_without_anybody_asking(system, admin, olog):
     assert found["logbooks"] == ["Operations"]
     until(lambda: source(admin)["complete_from"], within_seconds=60)
 
-    number = olog.add(entry(6))
+    number = olog.add(recent_entry(6))
 
     def listed() -> list[dict[str, Any]]:
         answer = admin.get("/v1/entries", params={"external_id": number})
@@ -158,7 +150,7 @@ def test_a_paused_source_is_left_alone_until_it_is_resumed(admin, olog):
     assert refused.json()["error"]["code"] == "source_paused"
     assert "resume ring" in source(admin)["degraded"]
     before = source(admin)["entries"]
-    olog.add(entry(50))
+    olog.add(recent_entry(50))
 
     assert admin.post("/v1/sources/ring/resume").json()["paused"] is False
 
@@ -354,7 +346,7 @@ def test_who_may_read_which_logbook_is_shown_and_changes_with_the_file(
 
     with closing(ElogFolderStub()) as stub:
         for number, book in ((1, "Operations"), (2, "RF")):
-            stub.add(replace(entry(number), logbook=book))
+            stub.add(replace(recent_entry(number), logbook=book))
         try:
             # No elogd.cfg lies there: who is not named may not read.
             assert shown({"RF": None}) == "RF: all; others: nobody"

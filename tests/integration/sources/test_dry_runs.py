@@ -1,6 +1,5 @@
 """A dry run reads and counts as any other, and nothing is otherwise after it."""
 
-from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -11,17 +10,9 @@ from shared.work import schedule
 from tests.contract.stubs.als import AlsStub
 from tests.contract.stubs.elog_http import ElogServerStub
 from tests.contract.stubs.generic_json import JSONLinesStub
-from tests.support.fixtures.sources import TENANT
-from workers.adapters.kit.stub import StubEntry
+from tests.support.fixtures.sources import TENANT, recent_entry
 
 NAME = "ring"
-
-
-def entry(number: int, *, hours_ago: float = 0.5) -> StubEntry:
-    # Of now: of when the run began it would be out of sight by the run's end.
-    now = datetime.now(UTC).replace(microsecond=0)
-    time = now - timedelta(hours=hours_ago) + timedelta(seconds=number)
-    return StubEntry(number, time, f"Title {number}", f"Text {number}")
 
 
 def standing(runtime, kind: str) -> tuple[Any, ...]:
@@ -36,7 +27,7 @@ def standing(runtime, kind: str) -> tuple[Any, ...]:
 
 def test_a_dry_run_of_many_turns_goes_on_where_it_was(runtime):
     stub = runtime.stub(JSONLinesStub)
-    stub.add_many([entry(number) for number in range(1, 36)])
+    stub.add_many([recent_entry(number) for number in range(1, 36)])
     runtime.configure(NAME, stub, page_size=10)
     before = standing(runtime, run_records.TAIL)
     run_id = runtime.ask(NAME, dry_run=True)
@@ -58,7 +49,7 @@ def test_a_dry_run_of_many_turns_goes_on_where_it_was(runtime):
 
 def test_a_dry_run_of_the_history_does_not_stand_for_it(runtime):
     stub = runtime.stub(JSONLinesStub)
-    stub.add_many([entry(number) for number in range(1, 6)])
+    stub.add_many([recent_entry(number) for number in range(1, 6)])
     runtime.configure(NAME, stub)
     before = standing(runtime, run_records.BACKFILL)
 
@@ -77,7 +68,7 @@ def test_a_dry_run_of_the_history_does_not_stand_for_it(runtime):
 @pytest.mark.parametrize("make", [ElogServerStub, AlsStub])
 def test_a_dry_comparison_counts_what_is_gone_and_deletes_nothing(runtime, make):
     stub = runtime.stub(make)
-    ids = [stub.add(entry(number)) for number in range(1, 8)]
+    ids = [stub.add(recent_entry(number)) for number in range(1, 8)]
     runtime.configure(NAME, stub)
     runtime.run(NAME, run_records.BACKFILL)
     for external_id in ids[:3]:
@@ -95,7 +86,7 @@ def test_a_dry_comparison_counts_what_is_gone_and_deletes_nothing(runtime, make)
 
 def test_a_dry_run_that_fails_leaves_what_rests_at_rest(runtime):
     stub = runtime.stub(AlsStub)
-    stub.add(entry(1))
+    stub.add(recent_entry(1))
     runtime.configure(NAME, stub)
     runtime.run(NAME, run_records.BACKFILL)
     before = standing(runtime, run_records.BACKFILL)

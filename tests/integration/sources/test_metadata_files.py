@@ -2,7 +2,6 @@
 
 import json
 import time
-from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -14,7 +13,7 @@ from shared.sources.intake import metadata_sidecar
 from shared.sources.runs import run_steps
 from shared.sources.runs.run_steps import Means
 from tests.contract.stubs.olog import OlogStub
-from tests.support.fixtures.sources import STAGES, TENANT, open_io
+from tests.support.fixtures.sources import STAGES, TENANT, open_io, recent_entry
 from tests.support.waiting import until
 from workers.adapters.kit.stored import Stock, StoredEntry
 from workers.adapters.kit.stub import StubEntry, StubFile
@@ -27,10 +26,7 @@ AS_STORED = {"operator": "Ilse", "beam": '{"current": 401}'}
 def entry(number: int, content: bytes | None = None, **fields: Any) -> StubEntry:
     said = json.dumps(SAID).encode() if content is None else content
     file = StubFile("Metadata.JSON", said, **fields)
-    # By now, not by when the file was imported: a long run comes here an hour later.
-    now = datetime.now(UTC).replace(microsecond=0)
-    when = now - timedelta(minutes=30) + timedelta(seconds=number)
-    return StubEntry(number, when, files=(file,), metadata={"gap": "12"})
+    return recent_entry(number, files=(file,), metadata={"gap": "12"})
 
 
 class SlowOlog(OlogStub):

@@ -19,7 +19,7 @@ from shared.work import schedule
 from shared.work.quarantine import Which
 from tests.contract.stubs.generic_json import JSONLinesStub
 from tests.contract.stubs.olog import OlogStub
-from tests.support.fixtures.sources import TENANT
+from tests.support.fixtures.sources import TENANT, recent_entry
 from tests.support.waiting import until_blocked
 from workers.adapters.kit.stub import StubEntry
 
@@ -27,15 +27,7 @@ NAME = "ring"
 
 
 def entry(number: int, *, hours_ago: float = 0.2, **fields: Any) -> StubEntry:
-    # Of now: of when the run began it would be out of sight by the run's end.
-    now = datetime.now(UTC).replace(microsecond=0)
-    time = now - timedelta(hours=hours_ago) + timedelta(seconds=number)
-    values: dict[str, Any] = {
-        "title": f"Title {number}",
-        "text": f"Text {number}",
-        **fields,
-    }
-    return StubEntry(number, time, **values)
+    return recent_entry(number, ago=timedelta(hours=hours_ago), **fields)
 
 
 @pytest.fixture

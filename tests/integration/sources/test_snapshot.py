@@ -1,7 +1,6 @@
 """A file stands in for a source that stays away, and takes nothing away itself."""
 
 import json
-from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -10,21 +9,13 @@ from shared.postgres.pool import connection
 from shared.sources import run_records, source_state
 from shared.sources.runs.kinds import snapshot
 from tests.contract.stubs.als import AlsStub
-from tests.support.fixtures.sources import TENANT
+from tests.support.fixtures.sources import TENANT, recent_entry
 from tests.support.fixtures.system import System
 from tests.support.waiting import until
 from workers.adapters.kit.stored import Stock
-from workers.adapters.kit.stub import StubEntry
 
 NAME = "ring"
 NOWHERE = "http://127.0.0.1:1"
-
-
-def entry(number: int, **fields: Any) -> StubEntry:
-    # Of this moment, not of the run's start: half an hour later it is history.
-    now = datetime.now(UTC).replace(microsecond=0)
-    when = now - timedelta(minutes=30) + timedelta(seconds=number)
-    return StubEntry(number, when, f"Title {number}", f"Text {number}", **fields)
 
 
 @pytest.fixture
@@ -48,7 +39,7 @@ def standing(runtime) -> source_state.SourceState:
 
 
 def test_what_was_deleted_at_the_source_does_not_come_back(runtime, als, tmp_path):
-    kept, gone = als.add(entry(1)), als.add(entry(2))
+    kept, gone = als.add(recent_entry(1)), als.add(recent_entry(2))
     runtime.run(NAME)
     file = tmp_path / "old.json"
     file.write_bytes(als.snapshot([kept, gone]))
@@ -65,7 +56,7 @@ def test_what_was_deleted_at_the_source_does_not_come_back(runtime, als, tmp_pat
 
 
 def test_a_file_that_cannot_be_read_hides_no_failure(runtime, als, tmp_path):
-    als.add(entry(1))
+    als.add(recent_entry(1))
     runtime.run(NAME)
     missing = tmp_path / "missing.json"
     runtime.configure(NAME, als, base_url=NOWHERE, snapshot_path=str(missing))
@@ -80,8 +71,8 @@ def test_a_file_that_cannot_be_read_hides_no_failure(runtime, als, tmp_path):
 
 
 def test_a_bad_record_costs_itself_and_a_known_entry_nothing(runtime, als, tmp_path):
-    known, strange = als.add(entry(1)), als.add(entry(2))
-    fresh = als.add(entry(3))
+    known, strange = als.add(recent_entry(1)), als.add(recent_entry(2))
+    fresh = als.add(recent_entry(3))
     als.malform(known)
     als.malform(strange)
     file = tmp_path / "half.json"
@@ -101,7 +92,7 @@ def test_a_bad_record_costs_itself_and_a_known_entry_nothing(runtime, als, tmp_p
 
 
 def test_a_file_longer_than_a_turn_is_gone_on_with_in_the_next(runtime, als, tmp_path):
-    ids = [als.add(entry(number)) for number in range(1, 8)]
+    ids = [als.add(recent_entry(number)) for number in range(1, 8)]
     file = tmp_path / "long.json"
     file.write_bytes(als.snapshot(ids))
     away = {"base_url": NOWHERE, "snapshot_path": str(file), "page_size": 2}
@@ -130,8 +121,8 @@ def test_a_stopped_logbook_is_served_from_half_a_snapshot_and_says_so(
     make_system, tmp_path
 ):
     stub = AlsStub()
-    ids = [stub.add(entry(number)) for number in range(1, 21)]
-    only_there = stub.add(entry(21))
+    ids = [stub.add(recent_entry(number)) for number in range(1, 21)]
+    only_there = stub.add(recent_entry(21))
     file = tmp_path / "half.json"
     file.write_bytes(stub.snapshot([*ids[:10], only_there]))
     stub.delete(only_there)

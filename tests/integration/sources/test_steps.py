@@ -1,6 +1,6 @@
 """What a death in the middle of a run, and a listing of everything, may cost."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from uuid import UUID
 
 import pytest
@@ -16,17 +16,14 @@ from shared.sources.runs.kinds import backfill
 from shared.work import schedule
 from tests.contract.stubs.elog_http import ElogServerStub
 from tests.contract.stubs.generic_json import JSONLinesStub
-from tests.support.fixtures.sources import TENANT
+from tests.support.fixtures.sources import TENANT, recent_entry
 from workers.adapters.kit.stub import StubEntry
 
 NAME = "ring"
 
 
 def entry(number: int, *, days_ago: float) -> StubEntry:
-    # Of now: of when the run began it would be out of sight by the run's end.
-    now = datetime.now(UTC).replace(microsecond=0)
-    time = now - timedelta(days=days_ago)
-    return StubEntry(number, time, f"Title {number}", f"Text {number}")
+    return recent_entry(number, ago=timedelta(days=days_ago))
 
 
 @pytest.fixture

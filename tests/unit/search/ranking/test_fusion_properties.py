@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shared.access.scope import Scope
-from shared.search.jobs.outcome import Candidate, Outcome
+from shared.search.jobs.outcome import Outcome
 from shared.search.query.ordering import Ordering
 from shared.search.query.plan import Plan, PlanLimits, SearchQuery, make_plan
 from shared.search.ranking import calibration, fusion
@@ -16,6 +16,7 @@ from shared.search.ranking.candidate_facts import Facts, Kin
 from shared.search.ranking.rank import rank
 from shared.search.response.respond import stability_hash
 from shared.search.results.conclude import conclude
+from tests.unit.search.ranking.test_ranking import hit
 
 LIMITS = PlanLimits(outside=frozenset({"pinned"}))
 # Three lists: by words, by meaning, and of another package.
@@ -38,24 +39,11 @@ found = st.dictionaries(
 Found = dict[str, tuple[float | None, float | None, float | None, str]]
 
 
-def hit(entry: str, score: float, origin: str = "human") -> Candidate:
-    return Candidate(
-        entry_id=entry,
-        chunk_id=f"default/api/{entry}#0000",
-        score=score,
-        kind="note",
-        source="api",
-        origin=origin,
-        entry_time="2026-01-01T00:00:00+00:00",
-        revision=1,
-    )
-
-
 def branches(entries: Found) -> list[Outcome]:
     lists = []
     for place, (name, unit) in enumerate(UNITS.items()):
         hits = [
-            hit(entry, score, known[3])
+            hit(entry, score, origin=known[3])
             for entry, known in entries.items()
             if (score := known[:3][place]) is not None
         ]

@@ -3,6 +3,7 @@
 import random
 from dataclasses import replace
 from math import isclose
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -28,24 +29,10 @@ WORDS = make_plan(SearchQuery("beam", mode="keyword"), ANNA, PlanLimits())
 MEANING = make_plan(SearchQuery("beam", mode="semantic"), ANNA, PlanLimits())
 
 
-def hit(
-    entry: str,
-    score: float,
-    *,
-    origin: str = "human",
-    source: str = "api",
-    kind: str = "note",
-) -> Candidate:
-    return Candidate(
-        entry_id=entry,
-        chunk_id=f"default/api/{entry}#0000",
-        score=score,
-        kind=kind,
-        source=source,
-        origin=origin,
-        entry_time="2026-01-01T00:00:00+00:00",
-        revision=1,
-    )
+def hit(entry: str, score: float, *, chunk: int = 0, **fields: Any) -> Candidate:
+    known = {"kind": "note", "source": "api", "origin": "human", "revision": 1}
+    known |= {"entry_time": "2026-01-01T00:00:00+00:00", **fields}
+    return Candidate(entry, f"default/api/{entry}#{chunk:04d}", score, **known)  # type: ignore[arg-type]
 
 
 def words(*hits: Candidate, exact: bool = False) -> Outcome:

@@ -8,9 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.access.scope import Scope
 from shared.search.jobs.outcome import Candidate, Outcome
-from shared.search.query.plan import PlanLimits, SearchQuery, make_plan
 from shared.search.ranking import calibration
 from shared.search.ranking.candidate_facts import Facts
 from shared.search.ranking.fusion import rrf_contrib
@@ -18,31 +16,8 @@ from shared.search.ranking.rank import rank
 from shared.search.ranking.ranked_hits import Ranked
 from shared.settings.search_sections import FusionSettings
 from shared.settings.settings import Settings
-
-PLAN = make_plan(
-    SearchQuery("beam", mode="hybrid"), Scope("default", "anna"), PlanLimits()
-)
-
-
-def hit(
-    entry: str,
-    score: float,
-    *,
-    chunk: int = 0,
-    kind: str = "note",
-    span: tuple[int, int] | None = None,
-) -> Candidate:
-    return Candidate(
-        entry_id=entry,
-        chunk_id=f"default/api/{entry}#{chunk:04d}",
-        score=score,
-        kind=kind,
-        source="api",
-        origin="human",
-        entry_time="2026-01-01T00:00:00+00:00",
-        revision=1,
-        span=span,
-    )
+from tests.unit.search.ranking.test_ranking import HYBRID as PLAN
+from tests.unit.search.ranking.test_ranking import hit
 
 
 def branch(name: str, *hits: Candidate) -> Outcome:
