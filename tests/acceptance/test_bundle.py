@@ -2,7 +2,6 @@
 
 import os
 import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -10,6 +9,7 @@ import pytest
 from local import bundle, service_user
 from local.place import ServerError
 from shared.embedding.models import bge_small
+from tests.support.commands import run_command
 from tests.support.fixtures.servers import Reap
 from tests.support.machine import BIN, machine
 
@@ -52,9 +52,7 @@ def test_a_bundle_installs_and_answers_without_a_network(
 
 
 def run(command: list[str], environ: dict[str, str], folder: Path) -> str:
-    done = subprocess.run(
-        command, env=environ, cwd=folder, capture_output=True, text=True, check=False
-    )
+    done = run_command(command, env=environ, cwd=folder)
     assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
     return done.stdout
 
@@ -72,11 +70,6 @@ def test_a_bundle_is_whole_or_not_there(tmp_path: Path, monkeypatch) -> None:
     with pytest.raises(ServerError, match="is made in a clone"):
         bundle.write_bundle(target, tmp_path / "cache", bge_small.ARTIFACT)
     target.write_text("of last week")
-    done = subprocess.run(
-        [str(BIN / "logchord"), "bundle", str(target)],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = run_command([str(BIN / "logchord"), "bundle", str(target)])
     assert (done.returncode, target.read_text()) == (2, "of last week")
     assert "is there already" in done.stderr

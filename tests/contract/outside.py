@@ -1,10 +1,11 @@
 """A package of another repository, built and installed as its facility would."""
 
 import shutil
-import subprocess
 import sys
 import zipfile
 from pathlib import Path
+
+from tests.support.commands import run_command
 
 EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
 
@@ -17,13 +18,10 @@ def copied(package: Path, folder: Path) -> Path:
 
 def built(source: Path, folder: Path) -> Path:
     """Build the wheel, and return where it is installed."""
-    done = subprocess.run(
+    done = run_command(
         [sys.executable, "-P", "-m", "hatchling", "build", "-t", "wheel", "-d", folder],
         cwd=source,
-        capture_output=True,
-        text=True,
         timeout=120,
-        check=False,
     )
     assert done.returncode == 0, done.stderr
     (wheel,) = folder.glob("*.whl")

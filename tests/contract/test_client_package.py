@@ -1,7 +1,6 @@
 """The client as a wheel: small, quick to import, and nothing of the server in it."""
 
 import json
-import subprocess
 import sys
 import tomllib
 import zipfile
@@ -10,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.client_wheel import ROOT, build_client_wheel
+from tests.support.commands import run_command
 
 MOST_BYTES = 60_000
 MOST_IMPORT_SECONDS = 0.15
@@ -31,12 +31,7 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def run(folder: Path, code: str) -> str:
     """Run code for which the wheel and its two dependencies can be imported."""
     start = f"import sys; sys.path.insert(0, {str(folder)!r}); "
-    return subprocess.run(
-        [sys.executable, "-I", "-c", start + code],
-        check=True,
-        capture_output=True,
-        text=True,
-    ).stdout
+    return run_command([sys.executable, "-I", "-c", start + code], check=True).stdout
 
 
 def test_it_is_small_and_has_one_package(wheel: Path):

@@ -3,13 +3,13 @@
 import json
 import os
 import re
-import subprocess
 from collections import Counter
 from pathlib import Path
 
 import httpx2
 import pytest
 
+from tests.support.commands import run_command
 from tests.support.faults.measures.size import FULL, times
 from tests.support.fixtures.system import BIN, System
 
@@ -53,7 +53,7 @@ def test_no_generated_case_breaks_what_the_description_says(
     given = ["--header", f"Authorization: Bearer {token}"] if token else []
     report = tmp_path / "cases.ndjson"
 
-    ended = subprocess.run(
+    ended = run_command(
         [
             str(BIN / "st"),
             *("--config-file", str(CONFIG), "run", f"{running.url}/openapi.json"),
@@ -66,9 +66,6 @@ def test_no_generated_case_breaks_what_the_description_says(
         ],
         cwd=tmp_path,
         env={**os.environ, "SCHEMATHESIS_HOOKS": str(HOOKS)},
-        capture_output=True,
-        text=True,
-        check=False,
         timeout=SECONDS,
     )
 

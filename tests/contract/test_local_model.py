@@ -17,6 +17,7 @@ from shared.agents.bounds import ExitReason
 from shared.language_models.chat_client import ChatClient
 from shared.language_models.completion import ChatRequest
 from shared.settings.sections import ProviderSettings
+from tests.support.commands import run_command
 from tests.support.fixtures.system import Factory
 from tests.support.model_world import CAUSE, QUESTION, World, model_world
 from tests.support.waiting import ended_job
@@ -74,7 +75,7 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 def run(*command: str) -> None:
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = run_command(command)
     assert done.returncode == 0, done.stderr
 
 

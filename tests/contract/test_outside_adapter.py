@@ -16,6 +16,7 @@ import pytest
 import yaml
 
 from tests.contract import outside
+from tests.support.commands import run_command
 from tests.support.waiting import until
 from workers.adapters.kit.matrix import ROWS
 from workers.adapters.kit.stub import StubEntry
@@ -26,14 +27,11 @@ PACKAGE = outside.EXAMPLES / "adapter"
 def run(
     argv: list[str], folder: Path, **environment: str
 ) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
+    return run_command(
         [sys.executable, "-P", "-m", *argv],
         cwd=folder,
         env={**os.environ, **environment},
-        capture_output=True,
-        text=True,
         timeout=280,
-        check=False,
     )
 
 

@@ -18,6 +18,7 @@ from local import service_user
 from local.postgres import EmbeddedPostgres
 from local.server import free_port
 from shared import migrations
+from tests.support.commands import run_command
 from tests.support.faults.measures.ledger import Ledger
 from tests.support.faults.measures.size import QUICK_VECTORS, N
 from tests.support.faults.posters import Posters
@@ -62,7 +63,7 @@ def _mounted(folder: Path) -> Iterator[None]:
     command = ["mount", "-t", "tmpfs", "-o", options, "tmpfs", str(folder)]
     if shutil.which("mount") is None:
         pytest.skip("there is no mount here: the limit on files stands in")
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = run_command(command)
     if done.returncode != 0:
         pytest.skip(f"mounting is not allowed here: {done.stderr.strip()}")
     try:

@@ -6,6 +6,7 @@ import sys
 import psycopg
 import pytest
 
+from tests.support.commands import run_command
 from tests.support.faults.injected.checkpoints import Orders
 from tests.support.faults.measures.size import QUICK_VECTORS, SHORT_LEASE
 from tests.support.fixtures.system import ROOT
@@ -90,13 +91,7 @@ def test_a_poisoned_text_harms_and_its_neighbour_is_done(make_system):
 
 
 def test_a_wrong_clock_is_wrong_for_everything_that_reads_it():
-    done = subprocess.run(
-        [sys.executable, "-c", CLOCK],
-        cwd=ROOT,
-        check=True,
-        capture_output=True,
-        text=True,
-    )
+    done = run_command([sys.executable, "-c", CLOCK], cwd=ROOT, check=True)
     seconds, milliseconds = done.stdout.split()
 
     right = float(
@@ -109,12 +104,10 @@ def test_a_wrong_clock_is_wrong_for_everything_that_reads_it():
 
 
 def test_a_clock_that_jumps_is_right_before():
-    done = subprocess.run(
+    done = run_command(
         [sys.executable, "-c", CLOCK.replace("7200)", "7200, after_seconds=3600)")],
         cwd=ROOT,
         check=True,
-        capture_output=True,
-        text=True,
     )
     right = float(
         subprocess.check_output(

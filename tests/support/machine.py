@@ -15,6 +15,7 @@ from local import service_user
 from local.server import free_port
 from local.stack import running_pid
 from shared.settings.settings import Settings
+from tests.support.commands import run_command
 from tests.support.typed import typed
 
 BIN = Path(sys.executable).parent
@@ -31,15 +32,12 @@ class Machine:
 
     def run(self, *words: str, **extra: str) -> subprocess.CompletedProcess[str]:
         """Type a command; whether it went well stands in what comes back."""
-        return subprocess.run(
+        return run_command(
             [str(BIN / "logchord"), *words],
             env={**self.environ, **extra},
             cwd=self.home.parent,
             stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
             timeout=START_SECONDS,
-            check=False,
         )
 
     def type(self, *words: str) -> subprocess.CompletedProcess[str]:

@@ -2,7 +2,6 @@
 
 import json
 import math
-import subprocess
 from pathlib import Path
 
 import httpx2
@@ -10,6 +9,7 @@ import psycopg
 import pytest
 
 from local.server import Server, free_port
+from tests.support.commands import run_command
 from tests.support.fixtures.servers import create_database, drop_database, of_database
 from tests.support.fixtures.system import BIN, System
 from tests.support.typed import Run, typist
@@ -34,15 +34,12 @@ def test_push_sends_what_is_good_and_names_each_line_that_is_not(
 ):
     key = {"LOGCHORD_URL": api.url, "LOGCHORD_API_KEY": api.key(tenant=tenant)}
     # A process of its own, as the pages of the documentation start all of these.
-    ended = subprocess.run(
+    ended = run_command(
         [str(BIN / "logchord"), "push", "-"],
         env={**api.environment, **key},
         cwd=tmp_path,
         input=JSONL,
-        capture_output=True,
-        check=False,
         timeout=60,
-        text=True,
     )
 
     assert ended.returncode == 1

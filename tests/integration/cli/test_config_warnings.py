@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.commands import run_command
+
 LOGCHORD = Path(sys.executable).parent / "logchord"
 
 
@@ -15,14 +17,8 @@ def run(home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     kept = ("PATH", "LANG", "LOGCHORD_CACHE")
     environ = {name: os.environ[name] for name in kept if name in os.environ}
     given = {"LOGCHORD_HOME": str(home), "QDRANT_URL": "http://qdrant:6333"}
-    return subprocess.run(
-        [LOGCHORD, *arguments],
-        cwd=home,
-        env=environ | given,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
+    return run_command(
+        [LOGCHORD, *arguments], cwd=home, env=environ | given, timeout=60
     )
 
 

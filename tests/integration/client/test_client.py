@@ -3,7 +3,6 @@
 import asyncio
 import os
 import re
-import subprocess
 import sys
 import zipfile
 from collections.abc import Iterator
@@ -13,6 +12,7 @@ import pytest
 from api.client import AsyncClient, Client, UnreachableError
 from shared.errors import AccessError, ModuleNotEnabledError, NotFoundError
 from tests.support.client_wheel import ROOT, build_client_wheel
+from tests.support.commands import run_command
 from tests.support.fixtures.system import System
 
 PAGE = ROOT / "docs" / "how-to" / "use-the-python-client.md"
@@ -49,16 +49,13 @@ def test_the_examples_of_its_page_run(running, tenant, caller, tmp_path):
     assert len(blocks) >= 6
     path = str(tmp_path / "installed")
     code = "\n".join([f"import sys; sys.path.insert(0, {path!r})", *blocks])
-    done = subprocess.run(
+    done = run_command(
         [sys.executable, "-I", "-c", code],
         env={
             "LOGCHORD_URL": running.url,
             "LOGCHORD_API_KEY": running.key(tenant=tenant),
             "PATH": os.environ["PATH"],
         },
-        check=False,
-        capture_output=True,
-        text=True,
         timeout=90,
     )
     assert done.returncode == 0, done.stderr

@@ -21,8 +21,7 @@ LONG = "The klystron tripped again. " * 40_000
 
 
 def save(conn: Connection, name: str, text: str) -> UUID:
-    stages = [embed_stage(MODEL)]
-    return save_entry(conn, name, text, stages=stages)
+    return save_entry(conn, name, text, stages=[embed_stage(MODEL)])
 
 
 def flags(conn: Connection, entry_id: UUID) -> list[str]:

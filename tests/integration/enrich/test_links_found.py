@@ -3,11 +3,11 @@
 import pytest
 
 from shared.access.scope import Scope
-from shared.entries.draft import EntryDraft
 from shared.entries.reading import findings_shown, read_entries
-from shared.entries.saving.save import save_page, tombstone
+from shared.entries.saving.save import tombstone
 from shared.messaging.stage_names import LINKS_STAGE
 from shared.stages import entry_stages
+from tests.support.saving import save_entry
 from workers.tasks.stages import run_stage
 
 TENANT = "default"
@@ -22,13 +22,12 @@ def ctx(make_context):
 @pytest.fixture
 def save(conn, ctx):
     def save(external_id: str, text: str, *, tenant: str = TENANT, **more):
-        source = more.pop("source", "ops")
-        draft = EntryDraft(source, external_id, text, **more)
         due = entry_stages.list_entry_stages(ctx.settings)
-        (saved,) = save_page(conn, tenant, [draft], stages=due, editor="test")
+        given = {"source": "ops", "stages": due, "tenant": tenant, **more}
+        entry_id = save_entry(conn, external_id, text, **given)
         conn.commit()
         run_stage(ctx, LINKS_STAGE)
-        return saved.entry_id
+        return entry_id
 
     return save
 

@@ -8,12 +8,11 @@ import pytest
 
 from shared.access.scope import Scope
 from shared.enrich import metadata
-from shared.entries.draft import EntryDraft
 from shared.entries.reading import read_entries
-from shared.entries.saving.save import save_page
 from shared.postgres.pool import translate_database_errors
 from shared.search.query.compiled import tsquery
 from tests.support.asked import condition
+from tests.support.saving import save_entry
 
 TENANT = "default"
 
@@ -21,9 +20,7 @@ TENANT = "default"
 @pytest.fixture
 def save(conn):
     def save(text: str, external_id: str = "A-1", **fields) -> UUID:
-        draft = EntryDraft("api", external_id, text, **fields)
-        saved = save_page(conn, TENANT, [draft], stages=["metadata"], editor="test")
-        return saved[0].entry_id
+        return save_entry(conn, external_id, text, stages=["metadata"], **fields)
 
     return save
 

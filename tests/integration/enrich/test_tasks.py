@@ -7,15 +7,15 @@ from psycopg import sql
 
 from shared.embedding.models.hashing_encoder import HashingEncoder
 from shared.embedding.vectors import embed_entry, vector_tables, vectors
-from shared.entries.draft import EntryDraft
 from shared.entries.reading import read_entries
-from shared.entries.saving.save import save_page, tombstone
+from shared.entries.saving.save import tombstone
 from shared.errors import InternalError
 from shared.messaging.stage_names import DUPLICATES_STAGE, INDEX_STAGE, METADATA_STAGE
 from shared.opensearch import aliases, fill_index, mapping, portions, tidy_indices
 from shared.opensearch.documents import load
 from shared.postgres.pool import connection
 from shared.work import batches, due_work, quarantine
+from tests.support.saving import save_entry
 from workers.runtime.context import Context
 from workers.tasks import batch_commit
 from workers.tasks.chores import reconcile_index
@@ -41,10 +41,9 @@ def indexing(make_indexing_context):
 @pytest.fixture
 def save(conn):
     def save(external_id: str = "A-1", text: str = "RF cavity tripped", **fields):
-        draft = EntryDraft("api", external_id, text, **fields)
-        (saved,) = save_page(conn, TENANT, [draft], stages=STAGES, editor="test")
+        entry_id = save_entry(conn, external_id, text, stages=STAGES, **fields)
         conn.commit()
-        return saved.entry_id
+        return entry_id
 
     return save
 

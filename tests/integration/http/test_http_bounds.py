@@ -4,13 +4,13 @@ import gzip
 import json
 import os
 import socket
-import subprocess
 import sys
 import textwrap
 from pathlib import Path
 
 import pytest
 
+from tests.support.commands import run_command
 from tests.support.stub_servers.raw_http import raw_server
 
 ROOT = Path(__file__).parents[3]
@@ -75,10 +75,12 @@ def a_whole_answer(conn: socket.socket, _head: bytes) -> None:
 
 def read(answer, how: str) -> dict:
     with raw_server(SMALL, answer) as server:
-        done = subprocess.run(
+        done = run_command(
             [sys.executable, "-c", READ, server.url, str(CAP), how],
-            cwd=ROOT, check=True, capture_output=True, text=True, timeout=100,
-        )  # fmt: skip
+            cwd=ROOT,
+            check=True,
+            timeout=100,
+        )
     found: dict = json.loads(done.stdout)
     found["megabytes"] = round(found["rise"] / 1e6, 1)
     return found

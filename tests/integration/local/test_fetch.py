@@ -21,6 +21,7 @@ from local.place import ServerError
 from local.server import free_port
 from shared import maven_artifacts
 from shared.maven_artifacts import Artifact
+from tests.support.commands import run_command
 
 CONTENT = os.urandom(300_000)
 ARTIFACT = Artifact(
@@ -222,13 +223,7 @@ def test_an_unprivileged_user_with_an_empty_environment_can_download(open_folder
     packages = next(path for path in sys.path if path.endswith("site-packages"))
     environment = [f"PYTHONPATH={REPOSITORY}:{packages}", "PYTHONDONTWRITEBYTECODE=1"]
     script = [python, "-W", "error", "-c", FETCH_SMALLEST, str(open_folder)]
-    done = subprocess.run(
-        [*become, "env", "-i", *environment, *script],
-        cwd="/",
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = run_command([*become, "env", "-i", *environment, *script], cwd="/")
     if "there was no connection" in done.stderr:
         pytest.skip("no network")
     assert done.returncode == 0, done.stderr

@@ -1,6 +1,5 @@
 """Everything is found and answered on a machine that reaches no other one."""
 
-import subprocess
 import sys
 from pathlib import Path
 
@@ -8,6 +7,7 @@ import httpx2
 import pytest
 
 from local.server import Server
+from tests.support.commands import run_command
 from tests.support.fixtures.system import CORE, Factory, System
 from tests.support.waiting import until
 from tests.support.written import ok
@@ -118,12 +118,6 @@ def test_nothing_that_is_taken_in_found_or_answered_needs_another_machine(
 
     # Whoever would ask for another machine is refused, and it is told.
     outward = "import socket; socket.create_connection(('192.0.2.1', 9), timeout=5)"
-    done = subprocess.run(
-        [sys.executable, "-c", outward],
-        env=alone.environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = run_command([sys.executable, "-c", outward], env=alone.environment)
     assert "192.0.2.1 is not this machine" in done.stderr
     assert "192.0.2.1" in refused(guarded)

@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from local import service_user
+from tests.support.commands import run_command
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="it is about root")
 
@@ -97,13 +98,10 @@ def test_root_takes_no_home_of_another_user(tmp_path, options):
         os.chown(folder, nobody.pw_uid, nobody.pw_gid)
     before = modes(data)
 
-    done = subprocess.run(
+    done = run_command(
         [sys.executable, "-m", "api.cli.main", "up", *options],
         env={**os.environ, "LOGCHORD_HOME": str(tmp_path), "OPENSEARCH_URL": "off"},
         cwd=REPOSITORY,
-        capture_output=True,
-        text=True,
-        check=False,
     )
 
     assert done.returncode == 1
@@ -118,13 +116,10 @@ def test_root_runs_them_as_the_system_user_and_opens_no_folder(clone, shared, um
     home.mkdir()
     watched = (home, clone / "packages" / PACKAGES[0], installed(PACKAGES[0]))
     before = modes(*watched, Path(sys.prefix))
-    done = subprocess.run(
+    done = run_command(
         [sys.executable, "-c", RUN_BOTH, home, shared],
         env={**os.environ, "PYTHONPATH": f"{clone}:{clone / 'packages'}"},
         umask=umask,
-        capture_output=True,
-        text=True,
-        check=False,
     )
     assert done.returncode == 0, done.stderr
     for username, program, data in json.loads(done.stdout).values():

@@ -9,10 +9,9 @@ import psycopg
 import pytest
 
 from shared.enrich import metadata, recount_vocabulary
-from shared.entries.draft import EntryDraft
 from shared.entries.reading import read_entries
 from shared.entries.removal import purge as purging
-from shared.entries.saving.save import save_page, tombstone
+from shared.entries.saving.save import tombstone
 from shared.messaging.stage_names import METADATA_STAGE
 from shared.postgres.pool import make_pool
 from shared.text.facility.facility import PLAIN
@@ -20,6 +19,7 @@ from shared.vocabulary import word_counts
 from shared.vocabulary.learn_words import SeenWords
 from shared.work import chore_records
 from tests.support.fixtures.workers import MakeContext
+from tests.support.saving import save_entry
 from workers.runtime.context import Context
 from workers.tasks import chores
 from workers.tasks.enhance import extract_metadata
@@ -46,12 +46,8 @@ def ctx(make_context: MakeContext) -> Context:
 
 
 def save(conn, name: str, text: str, tenant: str = TENANT) -> UUID:
-    draft = EntryDraft("api", name, text)
     with conn.transaction():
-        (saved,) = save_page(
-            conn, tenant, [draft], stages=[METADATA_STAGE], editor="test"
-        )
-    return saved.entry_id
+        return save_entry(conn, name, text, stages=[METADATA_STAGE], tenant=tenant)
 
 
 def learn(conn, entry_id: UUID, known: SeenWords | None = None) -> bool:

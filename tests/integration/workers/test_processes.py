@@ -25,9 +25,8 @@ STARTED = ("search", "enhance", "embed", "flower")
 @pytest.fixture
 def save(conn: Connection):
     def save(external_id: str):
-        entry_id = save_entry(
-            conn, external_id, "RF cavity 3 tripped", stages=[METADATA_STAGE]
-        )
+        said = "RF cavity 3 tripped"
+        entry_id = save_entry(conn, external_id, said, stages=[METADATA_STAGE])
         conn.commit()
         return entry_id
 

@@ -5,14 +5,12 @@ import sys
 from pathlib import Path
 
 from api.cli.stack import starting
+from tests.support.commands import run_command
 
 
 def made(model: str, cache: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
+    return run_command(
         [sys.executable, "-c", starting._MODEL_CODE, model, str(cache)],
-        capture_output=True,
-        text=True,
-        check=False,
         cwd=Path(starting.__file__).parents[3],
     )
 

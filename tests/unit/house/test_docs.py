@@ -2,7 +2,6 @@
 
 import re
 import shlex
-import subprocess
 from collections.abc import Iterator
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -15,6 +14,7 @@ from api.cli.search.question_words import QuestionCommand
 from shared.error_codes import CODES
 from shared.settings import setting_names
 from shared.settings.settings import Settings
+from tests.support.commands import run_command
 
 ROOT = Path(__file__).parents[3]
 DOCS = ROOT / "docs"
@@ -155,13 +155,7 @@ def misnamed(words: list[str]) -> str | None:
 
 @pytest.mark.parametrize("path", WRITTEN, ids=named)
 def test_every_target_of_make_that_is_named_exists(path):
-    listed = subprocess.run(
-        ["make", "--silent", "help"],
-        cwd=ROOT,
-        check=True,
-        capture_output=True,
-        text=True,
-    ).stdout
+    listed = run_command(["make", "--silent", "help"], cwd=ROOT, check=True).stdout
     targets = {line.split()[0] for line in listed.splitlines()}
     wanted = {
         word

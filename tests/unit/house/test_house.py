@@ -3,11 +3,12 @@
 import configparser
 import importlib.metadata
 import re
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from tests.support.commands import run_command
 
 ROOT = Path(__file__).parents[3]
 BIN = Path(sys.executable).parent
@@ -113,13 +114,7 @@ def test_no_pattern_repeats_a_group_possessively():
 def test_every_target_of_make_explains_itself():
     text = (ROOT / "Makefile").read_text("utf-8")
     targets = re.findall(r"^([a-z][a-z-]*):(?!=)", text, re.MULTILINE)
-    done = subprocess.run(
-        ["make", "--silent", "help"],
-        cwd=ROOT,
-        check=True,
-        capture_output=True,
-        text=True,
-    )
+    done = run_command(["make", "--silent", "help"], cwd=ROOT, check=True)
     listed = [line.split()[0] for line in done.stdout.splitlines()]
     assert listed == targets
     assert {"setup", "lock", "check", "fix", "test", "demo"} <= set(listed)
@@ -168,8 +163,5 @@ def scanned(folder: Path, name: str, code: str) -> str:
     path.write_text(code, "utf-8")
     for one in ("sgconfig.yml", ".ast-grep"):
         (folder / one).symlink_to(ROOT / one)
-    done = subprocess.run(
-        [BIN / "ast-grep", "scan", "--report-style=short"],
-        cwd=folder, check=False, capture_output=True, text=True,
-    )  # fmt: skip
+    done = run_command([BIN / "ast-grep", "scan", "--report-style=short"], cwd=folder)
     return done.stdout

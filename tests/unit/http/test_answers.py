@@ -1,6 +1,5 @@
 """What an answer says of itself, and its body as text and as JSON."""
 
-import subprocess
 import sys
 from datetime import UTC, datetime
 
@@ -8,6 +7,7 @@ import pytest
 
 from shared.errors import IngestionError
 from shared.http.bounded_response import HTTPReply, join_headers
+from tests.support.commands import run_command
 
 
 def reply(body: bytes, content_type: str | None = None) -> HTTPReply:
@@ -82,5 +82,5 @@ except IngestionError as exc:
 @pytest.mark.parametrize("spare", [1_000_000, 60_000_000], ids=["text", "objects"])
 def test_an_answer_that_a_worker_cannot_hold_is_told_as_too_large(spare: int) -> None:
     command = [sys.executable, "-c", _READS_IN_LITTLE_MEMORY, str(spare)]
-    ended = subprocess.run(command, capture_output=True, text=True, check=False)
+    ended = run_command(command)
     assert ended.stdout == "too_large\n", ended.stderr

@@ -2,7 +2,6 @@
 
 import json
 import os
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -19,6 +18,7 @@ from local.place import StackFolders
 from shared.errors import AccessError, ConfigurationError, NotFoundError
 from shared.messaging.task_names import QUEUES
 from shared.settings.settings import Settings
+from tests.support.commands import run_command
 from workers.runtime import worker_kinds
 
 
@@ -127,9 +127,7 @@ def test_nothing_heavy_is_imported_before_a_worker_becomes_celery() -> None:
         "print([name for name in ('celery', 'pydantic', 'psycopg', 'click') "
         "if name in sys.modules])"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True
-    )
+    done = run_command([sys.executable, "-c", code], check=True)
     assert done.stdout.strip() == "[]"
 
 
@@ -140,9 +138,7 @@ def test_help_lists_every_command_without_importing_one() -> None:
         "print([name for name in sys.modules if name in "
         "('pydantic', 'httpx2', 'rich', 'psycopg', 'celery')])"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True
-    )
+    done = run_command([sys.executable, "-c", code], check=True)
     assert done.stdout.strip().endswith("[]")
     for name in ("up", "down", "status", "doctor", "serve"):
         assert f"\n  {name}" in done.stdout

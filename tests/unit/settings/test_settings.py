@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import subprocess
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,6 +15,7 @@ from pydantic import ValidationError
 from shared.errors import Category, ConfigurationError, Severity
 from shared.settings.setting_names import BARE, WITHOUT_EFFECT, environment_name
 from shared.settings.settings import Settings, load_report
+from tests.support.commands import run_command
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -111,13 +111,8 @@ def test_a_user_without_an_account_and_without_home_needs_neither():
         "os.setgroups([]); os.setgid(64321); os.setuid(64321)\n"
         "print(Settings.load({'LOGCHORD_HOME': '/there'}).home)"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        env={"PYTHONPATH": str(ROOT)},
-        cwd="/",
-        capture_output=True,
-        text=True,
-        check=False,
+    done = run_command(
+        [sys.executable, "-c", code], env={"PYTHONPATH": str(ROOT)}, cwd="/"
     )
     assert done.stdout == "/there\n", done.stderr
 

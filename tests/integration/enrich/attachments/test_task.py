@@ -32,6 +32,7 @@ from shared.work import chore_records
 from shared.work import due_work as work
 from tests.contract.stubs.serving import LOGIN_PAGE, StubAnswer, StubServer
 from tests.support import attached
+from tests.support.saving import save_entry
 from workers.runtime.context import Context, Resources
 from workers.tasks import attachments, chores
 from workers.tasks.enhance import extract_metadata
@@ -129,12 +130,10 @@ def ref(server: Files, name: str, body: bytes | None, **fields) -> AttachmentRef
 
 
 def save(conn, *refs: AttachmentRef, text: str = "see file"):
-    draft = EntryDraft(
-        "lab", "1", text, entry_time=datetime.now(UTC), attachments=tuple(refs)
-    )
-    (saved,) = save_page(conn, TENANT, [draft], stages=[], editor="test")
+    given = {"entry_time": datetime.now(UTC), "attachments": refs}
+    entry_id = save_entry(conn, "1", text, source="lab", **given)
     conn.commit()
-    return saved.entry_id
+    return entry_id
 
 
 def save_and_fetch(ctx: Context, conn, *refs: AttachmentRef, text: str = "see file"):

@@ -15,9 +15,7 @@ import psycopg
 import pytest
 
 from shared.adapter_contract.entry import AttachmentRef
-from shared.entries.draft import EntryDraft
 from shared.entries.saving.attachment_rows import load_attachments
-from shared.entries.saving.save import save_page
 from tests.contract import elogs
 from tests.contract.plain_io import PlainIO
 from tests.contract.stubs.elog_files import ElogFolderStub
@@ -27,6 +25,7 @@ from tests.support import attached
 from tests.support.faults.measures.peak import peak_mib
 from tests.support.faults.measures.size import SHORT_LEASE
 from tests.support.fixtures.system import System
+from tests.support.saving import save_entry
 from tests.support.waiting import until
 from workers.adapters.kit.stub import StubFile
 
@@ -68,13 +67,9 @@ def system_of(make_system, source: Mapping[str, Any], **more: Any) -> System:
 
 
 def save(system: System, *refs: AttachmentRef):
-    now = datetime.now(UTC)
-    draft = EntryDraft(
-        "lab", secrets.token_hex(4), "x", entry_time=now, attachments=refs
-    )
+    given = {"entry_time": datetime.now(UTC), "attachments": refs}
     with psycopg.connect(system.database) as conn:
-        (saved,) = save_page(conn, "default", [draft], stages=[], editor="test")
-    return saved.entry_id
+        return save_entry(conn, secrets.token_hex(4), "x", source="lab", **given)
 
 
 def states(system: System, entry_id) -> list[str]:

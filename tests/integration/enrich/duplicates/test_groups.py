@@ -30,6 +30,7 @@ from shared.entries.reading import read_entries
 from shared.entries.removal import purge
 from shared.entries.saving.save import save_page, tombstone_many
 from shared.work import due_work as due
+from tests.support.saving import save_entry
 
 TENANT = "default"
 THEN = datetime(2024, 5, 14, tzinfo=UTC)
@@ -47,10 +48,9 @@ _PLACED = """
 
 def save(conn, external_id: str, text: str, **fields: Any) -> UUID:
     fields.setdefault("entry_time", THEN)
-    draft = EntryDraft("olog", external_id, text, **fields)
-    (saved,) = save_page(conn, TENANT, [draft], stages=[], editor="test")
-    place(conn, saved.entry_id)
-    return saved.entry_id
+    entry_id = save_entry(conn, external_id, text, source="olog", **fields)
+    place(conn, entry_id)
+    return entry_id
 
 
 def delete(conn, external_id: str) -> None:
