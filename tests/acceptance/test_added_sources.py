@@ -33,6 +33,7 @@ from tests.support.added_sources import (
 from tests.support.fixtures.servers import Reap
 from tests.support.machine import Machine, machine
 from tests.support.waiting import until
+from tests.support.written import ok
 
 LOADED_SECONDS = 240
 FIRST_HIT_SECONDS = 10.0
@@ -109,10 +110,7 @@ class Desk:
             "limit": 1,
             "filters": {"source": name},
         }
-        answer = self.client.post("/v1/search/query", json=question)
-        assert answer.status_code == 200, answer.text
-        found: dict[str, Any] = answer.json()
-        return found
+        return ok(self.client.post("/v1/search/query", json=question))
 
     def texts(self, name: str) -> dict[str, str]:
         """Return what a search for all of a source finds, by id."""

@@ -3,14 +3,16 @@
 import pytest
 
 from tests.support.waiting import until
+from tests.support.written import ok
 
 
 def search(client, query, mode="hybrid", **fields):
-    answer = client.post(
-        "/v1/search/query", json={"query": query, "mode": mode, "limit": 10, **fields}
+    return ok(
+        client.post(
+            "/v1/search/query",
+            json={"query": query, "mode": mode, "limit": 10, **fields},
+        )
     )
-    assert answer.status_code == 200, answer.text
-    return answer.json()
 
 
 def found(client, query, external_id, mode="hybrid"):

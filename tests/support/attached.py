@@ -5,7 +5,9 @@ import struct
 import zipfile
 import zlib
 from collections.abc import Mapping
+from typing import Any
 
+import httpx2
 from PIL import Image
 
 W = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
@@ -140,6 +142,19 @@ def screen() -> bytes:
     file = io.BytesIO()
     Image.new("RGB", (80, 60)).save(file, "PNG")
     return file.getvalue()
+
+
+def attach_picture(
+    client: httpx2.Client, entry: Mapping[str, Any], name: str, colour: str = "teal"
+) -> None:
+    """Attach a picture of one colour to an entry."""
+    file = io.BytesIO()
+    Image.new("RGB", (320, 240), colour).save(file, "PNG")
+    sent = client.post(
+        f"/v1/entries/{entry['entry_id']}/attachments",
+        files={"file": (name, file.getvalue(), "image/png")},
+    )
+    assert sent.status_code == 201, sent.text
 
 
 def bomb(megabytes: int) -> bytes:

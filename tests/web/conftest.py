@@ -1,12 +1,11 @@
 """The logbook that the pages of the browser show."""
 
-import io
 from typing import Any
 
 import httpx2
 import pytest
-from PIL import Image
 
+from tests.support.attached import attach_picture
 from tests.support.fixtures.system import System
 
 FELL = "I think it simply fell shut when air sagged."
@@ -69,19 +68,8 @@ def logbook(client: httpx2.Client) -> httpx2.Client:
     push(client, ENTRIES)
     entry = client.get("/e/api/OPS-1").json()
     for name, colour in (("scope.png", "navy"), ("trend.png", "teal")):
-        picture = io.BytesIO()
-        Image.new("RGB", (320, 240), colour).save(picture, "PNG")
-        sent = client.post(
-            f"/v1/entries/{entry['entry_id']}/attachments",
-            files={"file": (name, picture.getvalue(), "image/png")},
-        )
-        assert sent.status_code == 201, sent.text
-    hostile = client.get("/e/api/X%3C1%3E").json()
-    sent = client.post(
-        f"/v1/entries/{hostile['entry_id']}/attachments",
-        files={"file": (f"{NAMED}.png", picture.getvalue(), "image/png")},
-    )
-    assert sent.status_code == 201, sent.text
+        attach_picture(client, entry, name, colour)
+    attach_picture(client, client.get("/e/api/X%3C1%3E").json(), f"{NAMED}.png")
     return client
 
 

@@ -4,6 +4,8 @@ from typing import Any
 
 import pytest
 
+from tests.support.written import ok
+
 SHOWN = 500
 
 
@@ -40,9 +42,7 @@ def test_whatever_tells_entries_takes_how_much_of_them(caller, by) -> None:
     }[by]
 
     def told(**asked: str | int) -> tuple[dict[str, Any], dict[str, int]]:
-        answer = caller.get(path, params=asked)
-        assert answer.status_code == 200, answer.text
-        body = answer.json()
+        body = ok(caller.get(path, params=asked))
         several = body.get("entries") or [
             one["entry"] for one in body.get("items", [{"entry": body}])
         ]

@@ -3,15 +3,14 @@
 import pytest
 
 from tests.support.classified_questions import GOLDEN
+from tests.support.written import ok
 
 
 @pytest.mark.requirement("S2-32", "S2-33", "S2-34", "S2-35")
 @pytest.mark.requirement("S2-36", "S2-37", "S2-38", "S2-39")
 @pytest.mark.parametrize(("text", "matches"), GOLDEN)
 def test_a_planner_is_told_what_to_do_with_a_question(caller, text, *, matches):
-    answer = caller.post("/v1/classify", json={"query": text})
-    assert answer.status_code == 200, answer.text
-    told = answer.json()
+    told = ok(caller.post("/v1/classify", json={"query": text}))
     assert told.keys() == {
         *("capability", "matches", "reason", "plan", "context_key", "time_range")
     }

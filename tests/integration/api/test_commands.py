@@ -12,13 +12,7 @@ from local.server import Server, free_port
 from tests.support.commands import run_command
 from tests.support.fixtures.servers import create_database, drop_database, of_database
 from tests.support.fixtures.system import BIN, System
-from tests.support.typed import Run, typist
-
-
-@pytest.fixture
-def logchord(api: System, tenant: str, tmp_path: Path) -> Run:
-    return typist(api, tmp_path, api.key(tenant=tenant))
-
+from tests.support.typed import typist
 
 JSONL = """{"external_id": "1", "text": "one"}
 no json

@@ -10,6 +10,7 @@ import httpx2
 import pytest
 
 from tests.support.waiting import are_worked_on, until
+from tests.support.written import ok
 
 QUERY = "/v1/search/query"
 JOBS = "/v1/search/jobs"
@@ -46,10 +47,7 @@ def logbook(admin: httpx2.Client) -> httpx2.Client:
 
 
 def asked_of(client: httpx2.Client, **body: Any) -> dict[str, Any]:
-    answer = client.post(QUERY, json={**PATIENT, **body})
-    assert answer.status_code == 200, answer.text
-    found: dict[str, Any] = answer.json()
-    return found
+    return ok(client.post(QUERY, json={**PATIENT, **body}))
 
 
 def pages(client: httpx2.Client, answer: dict[str, Any]) -> Iterator[dict[str, Any]]:

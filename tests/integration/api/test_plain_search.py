@@ -9,6 +9,7 @@ import pytest
 
 from tests.support.fixtures.system import System
 from tests.support.waiting import until
+from tests.support.written import ok
 
 KEYS = ["results", "query", "method_used", "total_results", "synthesis", "citations"]
 HIT_KEYS = ["content", "source", "relevance_score", "rank", "metadata"]
@@ -57,10 +58,7 @@ def logbook(admin: httpx2.Client) -> httpx2.Client:
 
 
 def ask(client: httpx2.Client, **body: Any) -> dict[str, Any]:
-    answer = client.post("/search", json=body)
-    assert answer.status_code == 200, answer.text
-    found: dict[str, Any] = answer.json()
-    return found
+    return ok(client.post("/search", json=body))
 
 
 def test_what_is_no_filter_is_a_key_of_the_metadata_if_entries_have_it(logbook) -> None:

@@ -23,6 +23,7 @@ from shared.work.quarantine_budget import Budget
 from tests.support.fixtures.system import System
 from tests.support.typed import Run, typist
 from tests.support.waiting import until
+from tests.support.written import ok
 
 PutAside = Callable[..., list[str]]
 
@@ -70,10 +71,7 @@ def everybody(api: System) -> Iterator[httpx2.Client]:
 
 
 def listed(client: httpx2.Client, **params: Any) -> list[dict[str, Any]]:
-    answer = client.get("/v1/quarantine", params=params)
-    assert answer.status_code == 200, answer.text
-    items: list[dict[str, Any]] = answer.json()["items"]
-    return items
+    return ok(client.get("/v1/quarantine", params=params))["items"]
 
 
 def due_of(api: System, stage: str) -> list[tuple[str, int]]:

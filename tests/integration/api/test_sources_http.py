@@ -21,6 +21,7 @@ from tests.support.fixtures.sources import recent_entry
 from tests.support.fixtures.system import System
 from tests.support.typed import Run, typist
 from tests.support.waiting import until
+from tests.support.written import ok
 
 _HOLD_SCHEDULE = "SELECT FROM source_schedule WHERE source = 'ring' FOR UPDATE"
 _WAITING_FOR_LOCK = """
@@ -78,10 +79,7 @@ def logchord(system: System, tmp_path: Path) -> Run:
 
 
 def source(client: Any) -> dict[str, Any]:
-    answer = client.get("/v1/sources/ring")
-    assert answer.status_code == 200, answer.text
-    found: dict[str, Any] = answer.json()
-    return found
+    return ok(client.get("/v1/sources/ring"))
 
 
 @pytest.mark.requirement("O04", "O07")

@@ -9,6 +9,7 @@ import pytest
 
 from tests.support.fixtures.system import System
 from tests.support.waiting import until
+from tests.support.written import ok
 
 QUERY = "Why did gate valve 8 close?"
 ENTRY = {
@@ -36,11 +37,6 @@ def logbook(client: httpx2.Client) -> httpx2.Client:
     answer = client.post("/v1/entries?wait_for=index&wait_ms=30000", json=ENTRY)
     assert answer.is_success, answer.text
     return client
-
-
-def ok(answer: httpx2.Response, status: int = 200) -> Any:
-    assert answer.status_code == status, answer.text
-    return answer.json()
 
 
 def events_of(system: System, tenant: str) -> list[tuple[Any, ...]]:

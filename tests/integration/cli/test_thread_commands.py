@@ -13,12 +13,7 @@ import pytest
 from shared.access.scope import Scope
 from shared.cards import incident
 from tests.support.fixtures.system import System
-from tests.support.typed import Run, typist
-
-
-@pytest.fixture
-def logchord(api: System, tenant: str, tmp_path: Path) -> Run:
-    return typist(api, tmp_path, api.key(tenant=tenant))
+from tests.support.typed import Run
 
 
 def push(caller: httpx2.Client, *entries: dict[str, Any]) -> None:

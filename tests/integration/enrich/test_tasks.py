@@ -29,11 +29,6 @@ STAGES = [METADATA_STAGE, f"embed:{MODEL}"]
 
 
 @pytest.fixture
-def ctx(make_context):
-    return make_context()
-
-
-@pytest.fixture
 def indexing(make_indexing_context):
     return make_indexing_context()
 

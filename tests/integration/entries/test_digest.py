@@ -14,6 +14,7 @@ from shared.postgres.pool import connection
 from shared.text.facility.facility import PLAIN
 from tests.support.fixtures.asking import ANNA, BEN, ELSEWHERE, Asking
 from tests.support.read_page import read_page
+from tests.support.written import ok
 
 NOW = datetime.now(UTC).replace(microsecond=0)
 # Where the shift that the digest is of began.
@@ -30,10 +31,7 @@ def push(client: httpx2.Client, *entries: dict[str, Any]) -> None:
 
 
 def digest(client: httpx2.Client) -> dict[str, Any]:
-    answer = client.get("/v1/digest", params={"since": SINCE.isoformat()})
-    assert answer.status_code == 200, answer.text
-    told: dict[str, Any] = answer.json()
-    return told
+    return ok(client.get("/v1/digest", params={"since": SINCE.isoformat()}))
 
 
 def cited(told: dict[str, Any], section: str) -> list[tuple[str, Any]]:

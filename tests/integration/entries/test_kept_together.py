@@ -64,11 +64,6 @@ Save = Callable[..., UUID]
 
 
 @pytest.fixture
-def ctx(make_context):
-    return make_context()
-
-
-@pytest.fixture
 def patient(monkeypatch) -> None:
     """However slow the machine is, nothing is kept before there is enough."""
     monkeypatch.setattr(batch_commit, "KEEP_SECONDS", 60.0)

@@ -22,6 +22,7 @@ from tests.support.fixtures.system import System
 from tests.support.fixtures.workers import MakeContext
 from tests.support.typed import typist
 from tests.support.waiting import until
+from tests.support.written import ok
 from workers.tasks import chores
 
 ENGINES = ("os_bm25", "pg_fts")
@@ -46,10 +47,7 @@ def decider(api: System, tenant: str) -> Iterator[httpx2.Client]:
 
 def asked(client: httpx2.Client, query: str, **fields: Any) -> dict[str, Any]:
     body = {"query": query, "mode": "keyword", **fields}
-    answer = client.post("/v1/search/query", json=body)
-    assert answer.status_code == 200, answer.text
-    found: dict[str, Any] = answer.json()
-    return found
+    return ok(client.post("/v1/search/query", json=body))
 
 
 def found_by(client: httpx2.Client, query: str, engine: str) -> list[str]:
@@ -58,10 +56,7 @@ def found_by(client: httpx2.Client, query: str, engine: str) -> list[str]:
 
 
 def proposed(client: httpx2.Client, term: str, *forms: str) -> dict[str, Any]:
-    answer = client.post(f"{PATH}/{term}", json={"expansions": list(forms)})
-    assert answer.status_code == 200, answer.text
-    told: dict[str, Any] = answer.json()
-    return told
+    return ok(client.post(f"{PATH}/{term}", json={"expansions": list(forms)}))
 
 
 @pytest.mark.requirement("I20", "S4-01")

@@ -1,15 +1,14 @@
 """The parts of pages: cards, threads, pictures, values, tombstones, ways to go on."""
 
-import io
 import re
 import secrets
 from collections.abc import Iterator
 
 import httpx2
 import pytest
-from PIL import Image
 
 from tests.integration.web.test_search_page import HTML, push, search, show
+from tests.support.attached import attach_picture
 from tests.support.fixtures.system import System
 from tests.support.read_page import Element
 from tests.support.waiting import until
@@ -68,13 +67,7 @@ def logbook(running: System, facility: str) -> Iterator[httpx2.Client]:
         push(client, [*THREAD, *VALUES])
         entry = client.get("/e/api/T-1").json()
         for name in ("scope.png", "trend.png"):
-            picture = io.BytesIO()
-            Image.new("RGB", (320, 240), "navy").save(picture, "PNG")
-            sent = client.post(
-                f"/v1/entries/{entry['entry_id']}/attachments",
-                files={"file": (name, picture.getvalue(), "image/png")},
-            )
-            assert sent.status_code == 201, sent.text
+            attach_picture(client, entry, name)
         until(
             lambda: [*search(client, "HCM03 has:picture").every("li", cls="hit")],
             within_seconds=60,

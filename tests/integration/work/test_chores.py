@@ -70,8 +70,13 @@ def indexing(make_indexing_context):
 def save(committing):
     def save(count: int, tenant: str = TENANT) -> list[UUID]:
         with committing.transaction():
-            given = {"stages": [METADATA_STAGE], "tenant": tenant, "text": "RF trip"}
-            return save_many(committing, count, **given)
+            return save_many(
+                committing,
+                count,
+                stages=[METADATA_STAGE],
+                tenant=tenant,
+                text="RF trip",
+            )
 
     return save
 

@@ -5,6 +5,8 @@ from typing import Any
 import httpx2
 import pytest
 
+from tests.support.written import ok
+
 LONG = "pump " * 200
 
 
@@ -18,10 +20,7 @@ def written(caller: httpx2.Client) -> httpx2.Client:
 
 
 def listed(client: httpx2.Client, **params: Any) -> dict[str, Any]:
-    answer = client.get("/v1/entries", params=params)
-    assert answer.status_code == 200, answer.text
-    body: dict[str, Any] = answer.json()
-    return body
+    return ok(client.get("/v1/entries", params=params))
 
 
 def names(body: dict[str, Any]) -> list[str]:

@@ -9,6 +9,7 @@ from base64 import b64encode
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 from urllib.parse import unquote
 
 import psycopg
@@ -117,11 +118,6 @@ def make_context(database, valkey, server, tmp_path):
         ctx._resources.close()
 
 
-@pytest.fixture
-def ctx(make_context):
-    return make_context()
-
-
 def ref(server: Files, name: str, body: bytes | None, **fields) -> AttachmentRef:
     path = f"/files/{secrets.token_hex(4)}"
     if body is not None:
@@ -130,7 +126,7 @@ def ref(server: Files, name: str, body: bytes | None, **fields) -> AttachmentRef
 
 
 def save(conn, *refs: AttachmentRef, text: str = "see file"):
-    given = {"entry_time": datetime.now(UTC), "attachments": refs}
+    given: dict[str, Any] = {"entry_time": datetime.now(UTC), "attachments": refs}
     entry_id = save_entry(conn, "1", text, source="lab", **given)
     conn.commit()
     return entry_id

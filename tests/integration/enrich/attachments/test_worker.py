@@ -67,7 +67,7 @@ def system_of(make_system, source: Mapping[str, Any], **more: Any) -> System:
 
 
 def save(system: System, *refs: AttachmentRef):
-    given = {"entry_time": datetime.now(UTC), "attachments": refs}
+    given: dict[str, Any] = {"entry_time": datetime.now(UTC), "attachments": refs}
     with psycopg.connect(system.database) as conn:
         return save_entry(conn, secrets.token_hex(4), "x", source="lab", **given)
 

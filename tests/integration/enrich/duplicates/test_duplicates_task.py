@@ -19,11 +19,6 @@ TEXT = "Vacuum burst in sector four, valve closed, pumps restarted, beam back by
 
 
 @pytest.fixture
-def ctx(make_context):
-    return make_context()
-
-
-@pytest.fixture
 def save(conn):
     def save(external_id: str, text: str = f"{TEXT}. {TEXT[::-1]}"):
         entry_id = save_entry(conn, external_id, text, stages=[METADATA_STAGE])

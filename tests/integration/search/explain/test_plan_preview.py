@@ -3,7 +3,6 @@
 import json
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import httpx2
@@ -16,7 +15,6 @@ from shared.search.jobs.outcome import Outcome
 from tests.support.fixtures.asking import ANNA, BEN, ELSEWHERE
 from tests.support.fixtures.system import System
 from tests.support.statements import fetch_rows, fetch_value
-from tests.support.typed import Run, typist
 from tests.support.waiting import until
 
 PLAN, QUERY, JOBS = "/v1/search/plan", "/v1/search/query", "/v1/search/jobs"
@@ -192,11 +190,6 @@ def test_a_fault_is_for_admins_in_a_plan_too(caller):
         for path in (QUERY, PLAN)
     ]
     assert [one.status_code for one in answers] == [403, 403]
-
-
-@pytest.fixture
-def logchord(api: System, tenant: str, tmp_path: Path) -> Run:
-    return typist(api, tmp_path, api.key(tenant=tenant))
 
 
 def test_the_command_prints_the_plan_as_debug_does(logchord):
