@@ -11,7 +11,7 @@ import pytest
 
 from shared.agents import tools
 from shared.agents.bounds import Bounds
-from shared.agents.carry_out_call import carry_out_call
+from shared.agents.run_call import carry_out_call
 from shared.embedding.models.hashing_encoder import HashingEncoder
 from shared.entries.draft import EntryDraft
 from shared.errors import DatabaseQueryError, EmbeddingGenerationError, NotFoundError

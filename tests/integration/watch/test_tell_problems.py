@@ -13,7 +13,7 @@ from local.server import free_port
 from shared.errors import LogchordError, SourceUnreachableError
 from shared.settings.settings import Settings
 from shared.sources import source_state
-from shared.watch import problem_rows, tell_problems
+from shared.watch import tell_problems
 from shared.work import lag
 from shared.work.diagnosis import Problem
 from tests.support.stub_servers.hook import Hook
@@ -164,8 +164,8 @@ def test_whoever_dies_while_sending_sends_it_again_by_the_same_id(
     stall(committing)
     tell()
     committing.execute(LATER)
-    problem_rows.note_problems(committing, [Problem("source hall", "It is away.")])
-    claimed = problem_rows.claim(committing)
+    tell_problems.note_problems(committing, [Problem("source hall", "It is away.")])
+    claimed = tell_problems.claim(committing)
     assert claimed is not None
     tell()
     assert hook.came == []

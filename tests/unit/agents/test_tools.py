@@ -8,7 +8,7 @@ import pytest
 
 from shared.access.scope import Scope
 from shared.agents import tools
-from shared.agents.carry_out_call import carry_out_call, plan_call
+from shared.agents.run_call import carry_out_call, plan_call
 from shared.postgres.pool import Pool
 from shared.search.query import modes
 from shared.search.query.filters.filters import Filters

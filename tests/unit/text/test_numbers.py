@@ -12,7 +12,7 @@ from shared.search.query.language import grammar
 from shared.search.query.plan import PlanLimits, SearchQuery, make_plan
 from shared.search.ranking.candidate_facts import Facts
 from shared.search.ranking.rank import rank
-from shared.search.retrieval.branch import add_hits
+from shared.search.retrieval.branch import branch_run
 from shared.search.retrieval.module_contract import Ask, ModuleResult
 from shared.search.retrieval.modules import pg_fts
 from shared.search.retrieval.search_context import SearchContext
@@ -57,7 +57,7 @@ def test_a_question_of_words_costs_no_statement_more() -> None:
     found = ModuleResult()
     descriptor = pg_fts.get_tool_descriptor()
     ask = Ask.lasting(plan, 1.0)
-    assert add_hits.put_number_first(found, descriptor, ask, nothing) is found
+    assert branch_run.put_number_first(found, descriptor, ask, nothing) is found
 
 
 @pytest.mark.requirement("U24")
