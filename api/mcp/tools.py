@@ -251,7 +251,7 @@ def _answer(found: dict[str, Any]) -> str | None:
 
 
 def _tell_why_none(found: dict[str, Any]) -> dict[str, Any]:
-    """Return what was searched and what kept hits out, where there are none."""
+    """Describe for an empty page how it was searched and which gates kept hits out."""
     context = found["context_answer"] or {}
     return mark_fields_as_data({"summary": context.get("summary")})
 

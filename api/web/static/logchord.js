@@ -17,6 +17,9 @@ function showPlace(change, name, value) {
 document.documentElement.classList.add("scripted");
 if (location.search.includes("via=")) showPlace("replaceState", "via", null);
 if (one("#again")) location.replace(one("#again").href + location.hash);
+// Options that are left as usual are not in an address that one passes on.
+one("form.box")?.addEventListener("formdata", ({ formData }) => [...formData]
+  .forEach(([name, value]) => value || name === "q" || formData.delete(name)));
 
 function quoteOf(entry) {
   const [title, said] = [one("#title", entry), one(".s:target", entry) ?? one(".s", entry)]
@@ -40,11 +43,6 @@ function copy(text, button) {
   button.textContent = one("#said").textContent;
   setTimeout(() => { button.textContent = button.dataset.label; }, 1500);
 }
-
-// An option that is left as usual is not in the address that one passes on.
-one("form.box")?.addEventListener("formdata", ({ formData }) => {
-  for (const [name, value] of [...formData]) if (name !== "q" && !value) formData.delete(name);
-});
 
 document.addEventListener("click", (event) => {
   const button = event.target.closest("button.copy");
@@ -126,8 +124,7 @@ const KEYS = {
     summary?.focus();
   },
   c: () => {
-    const entry = one(".entry", shown());
-    const link = current();
+    const [entry, link] = [one(".entry", shown()), current()];
     if (entry) copy(quoteOf(entry), one("button.copy", entry));
     else if (link) copy(`[${link.textContent.trim()}](${new URL(link.dataset.cite ?? link.href, link)})`);
   },
@@ -151,8 +148,8 @@ addEventListener("keydown", (event) => {
   const step = { ArrowRight: "nextElementSibling", ArrowLeft: "previousElementSibling" };
   const next = picture?.[step[event.key]];
   if (next) { event.preventDefault(); next.focus(); return; }
-  const isChord = event.ctrlKey || event.metaKey || event.altKey;
-  if (keys !== "on" || isTyping || isChord || !KEYS[event.key]) return;
+  if (isTyping || event.ctrlKey || event.metaKey || event.altKey) return;
+  if (keys !== "on" || !KEYS[event.key]) return;
   event.preventDefault();
   KEYS[event.key]();
 });
@@ -166,9 +163,8 @@ const showAgain = () => all(".cite.dismissed:not(:hover, :focus-within)")
 // something else, a log-in or an error, it never does.
 function hear(address, acts) {
   const stream = new EventSource(address);
-  for (const [name, act] of Object.entries(acts)) {
-    stream.addEventListener(name, ({ data }) => act(JSON.parse(data)));
-  }
+  const listen = ([name, act]) => stream.addEventListener(name, ({ data }) => act(JSON.parse(data)));
+  Object.entries(acts).forEach(listen);
   stream.addEventListener("done", () => stream.close());
   stream.addEventListener("error", () => {
     if (stream.readyState === EventSource.CLOSED) setTimeout(() => hear(address, acts), 5000);
@@ -192,12 +188,12 @@ function followLive(list) {
     line.classList.remove("dead");
     line.textContent = `${isPaused ? "paused; " : ""}as of ${at}`;
   };
-  const press = (event) => {
+  pause.addEventListener("click", (event) => {
     event.preventDefault();
     isPaused = !isPaused;
     pause.textContent = isPaused ? "Follow" : "Pause";
     if (!isPaused && waiting !== null) show(waiting);
-  };
+  });
   hear(`${base}/live/events`, {
     beat,
     rows: (told) => {
@@ -212,7 +208,6 @@ function followLive(list) {
     line.classList.add("dead");
     line.textContent = `no connection for ${seconds} s; what you see may be old`;
   }, 1000);
-  pause.addEventListener("click", press);
 }
 
 function followJob(events) {
