@@ -61,6 +61,35 @@ def test_every_bad_message_is_counted_and_the_worker_goes_on(start, kind):
     assert "Traceback" not in system.tail(kind, 10_000)
 
 
+@pytest.mark.requirement("F11", "P4")
+def test_a_worker_that_starts_while_redis_is_full_waits_for_room(
+    make_system, own_valkey
+):
+    with redis.Redis.from_url(own_valkey.url) as broker:
+        broker.config_set("maxmemory", 1)
+        system = make_system(BROKER_URL=own_valkey.url, EMBEDDING_MODEL=MODEL)
+        system.start("enhance")
+        # It declares its queues, which is refused.
+        until(
+            lambda: broker.info("errorstats").get("errorstat_OOM"),
+            within_seconds=30,
+            what="a write that is refused",
+        )
+        until(
+            lambda: "OutOfMemoryError" in system.tail("enhance", 100),
+            within_seconds=30,
+            what="a worker that has been told",
+        )
+        broker.config_set("maxmemory", 0)
+        until(
+            lambda: '"event": "worker_ready"' in system.tail("enhance", 100),
+            within_seconds=30,
+            what=lambda: system.tail("enhance"),
+        )
+
+    assert not system.has_ended("enhance")
+
+
 def test_what_our_publishers_send_is_what_a_worker_takes(valkey):
     app = make_app(Settings.load({"BROKER_URL": valkey.url}))
     ids = [uuid4() for _ in range(NUDGE_IDS)]
