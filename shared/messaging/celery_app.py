@@ -91,7 +91,7 @@ def make_app(settings: Settings) -> Celery:
         worker_cancel_long_running_tasks_on_connection_loss=False,
         broker_connection_retry_on_startup=True,
         broker_connection_max_retries=None,
-        # A Redis that is full refuses what a worker declares, and is there all the same.
+        # A Redis that is full refuses what a worker declares, and has room later.
         broker_channel_error_retry=True,
         broker_transport_options={
             "ack_emulation": False,
