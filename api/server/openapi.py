@@ -47,6 +47,9 @@ def _built(app: FastAPI, settings: Settings) -> dict[str, Any]:
     )
     schemas |= errors["$defs"]
     for schema in schemas.values():
+        for example in schema.get("examples", ()):
+            # The framework leaves out what is null.
+            example |= {one: example.get(one) for one in schema.get("required", ())}
         for field in schema.get("properties", {}).values():
             if "description" in field:
                 # Told below a field it has lines.

@@ -16,6 +16,7 @@ from api.search.schemas.search import SearchRequest, SearchResponse
 from api.search.schemas.suggestions import SuggestionsIn, SuggestionsOut
 from api.search.schemas.synthesize import SynthesisRequest
 from api.search.unified_search import require_unified_search
+from api.server.body_model import shown_by
 from api.server.camel_model import make_camel_model, spell_in_camel, spell_response
 from api.strict_route import StrictRoute, audited, described, strict_router
 
@@ -58,7 +59,9 @@ class CamelSearchRequest(SearchRequest):
 class CamelSynthesisRequest(SynthesisRequest):
     """A job that has ended, or a question and the entries that are to answer it."""
 
-    model_config = _IN_CAMEL
+    model_config = _IN_CAMEL | shown_by(
+        {"jobId": "0199f0c2-0000-7000-8000-000000000000"}
+    )
 
 
 class CamelSuggestionsIn(SuggestionsIn):

@@ -2,10 +2,13 @@
 
 from collections.abc import Callable
 
+import jsonschema
 import pytest
 from fastapi.routing import APIRoute
 
+from api.app import create_app
 from api.strict_route import described, strict_router
+from shared.settings.settings import Settings
 
 
 @pytest.fixture
@@ -26,3 +29,17 @@ def test_a_handler_is_served_with_the_scope_that_it_needs(answer):
     (needed,) = route.dependencies
     assert getattr(needed.dependency, "__name__", "") == "needs_admin"
     assert 404 in route.responses
+
+
+def test_every_example_of_the_description_is_valid():
+    parts = create_app(Settings()).openapi()["components"]
+    shown = {
+        name: schema
+        for name, schema in parts["schemas"].items()
+        if "examples" in schema
+    }
+    assert len(shown) > 9
+    for schema in shown.values():
+        check = jsonschema.Draft202012Validator({**schema, "components": parts})
+        for example in schema["examples"]:
+            check.validate(example)
