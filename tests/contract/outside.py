@@ -1,5 +1,6 @@
 """A package of another repository, built and installed as its facility would."""
 
+import re
 import shutil
 import sys
 import zipfile
@@ -31,9 +32,18 @@ def built(source: Path, folder: Path) -> Path:
     return target
 
 
-def installed_package(package: Path, folder: Path) -> Path:
-    """Return where a package is installed whose sources are gone."""
+def installed_package(package: Path, folder: Path, broken: str = "") -> Path:
+    """Return where a package is installed whose sources are gone.
+
+    `broken` names one more entry point, which cannot be loaded.
+    """
     source = copied(package, folder)
+    if broken:
+        project = source / "pyproject.toml"
+        told = project.read_text("utf-8")
+        point = re.compile(r'^\w+ = ("\w+)\.\w+(:\w+")$', re.MULTILINE)
+        more = rf"\g<0>\n{broken} = \1.not_written_yet\2"
+        project.write_text(point.sub(more, told, count=1), "utf-8")
     target = built(source, folder)
     shutil.rmtree(source)
     return target

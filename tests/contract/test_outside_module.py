@@ -20,8 +20,8 @@ from tests.support.stub_servers.chat_server import ChatScript, chatting, says
 from tests.support.waiting import until
 from tests.support.written import ok
 
-PACKAGES = (EXAMPLES / "search_module", EXAMPLES / "pipeline")
 PINNED, BROKEN = "pinned", "pinned_later"
+PACKAGES = {EXAMPLES / "search_module": BROKEN, EXAMPLES / "pipeline": ""}
 # Of entry points, and of what the package registers itself.
 BY_POINT, REGISTERED, AGAIN = "pinned_first", "words_and_pins", "pinned_again"
 # What is pinned says so in its metadata, which no search by words reads.
@@ -52,7 +52,8 @@ ENTRIES: tuple[dict[str, Any], ...] = (
 def installed(tmp_path_factory: pytest.TempPathFactory) -> str:
     """Where the built packages are installed, beside what this run can import."""
     folders = (
-        installed_package(one, tmp_path_factory.mktemp(one.name)) for one in PACKAGES
+        installed_package(one, tmp_path_factory.mktemp(one.name), broken)
+        for one, broken in PACKAGES.items()
     )
     return os.pathsep.join(map(str, folders))
 

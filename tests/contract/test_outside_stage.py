@@ -36,7 +36,7 @@ ALARMS, BROKEN = "alarms", "alarms_later"
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Where the built package is installed, beside what this run can import."""
-    return installed_package(PACKAGE, tmp_path_factory.mktemp("outside"))
+    return installed_package(PACKAGE, tmp_path_factory.mktemp("outside"), BROKEN)
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 
 import re
 import shlex
+import tomllib
 from collections.abc import Iterator
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -250,3 +251,14 @@ def test_the_changelog_begins_with_what_is_not_released():
         r"^## (.+)$", (ROOT / "CHANGELOG.md").read_text("utf-8"), re.MULTILINE
     )
     assert headings[0].startswith("[Unreleased]")
+
+
+EXAMPLES = sorted((ROOT / "docs" / "examples").glob("*/pyproject.toml"))
+
+
+@pytest.mark.parametrize("project", EXAMPLES, ids=lambda one: one.parent.name)
+def test_a_copy_of_an_example_registers_nothing_that_is_not_there(project: Path):
+    told = tomllib.loads(project.read_text("utf-8"))["project"]["entry-points"]
+    for point in (one for group in told.values() for one in group.values()):
+        module = point.partition(":")[0].replace(".", "/")
+        assert (project.parent / f"{module}.py").is_file(), point
