@@ -56,9 +56,34 @@ def configure(process: str, level: str, *, stream: Any = None) -> None:
     logging.root.setLevel(number)
 
 
+def configure_unnamed() -> None:
+    """Write lines of a process that has not said what it is to stderr.
+
+    A command's stdout may be read as JSON. An error is its name and message: a
+    traceback would show what variables hold.
+    """
+    structlog.configure(
+        processors=[
+            structlog.processors.add_log_level,
+            _name_error,
+            _without_secrets,
+            structlog.processors.KeyValueRenderer(key_order=["level", "event"]),
+        ],
+        logger_factory=lambda *_: structlog.PrintLogger(sys.stderr),
+    )
+
+
 def get_logger() -> Any:
     """Return the logger; events are constants, everything else is a key."""
     return structlog.get_logger()
+
+
+def _name_error(
+    _logger: object, _method: str, event: MutableMapping[str, Any]
+) -> MutableMapping[str, Any]:
+    if event.pop("exc_info", None):
+        event["error"] = repr(sys.exception())
+    return event
 
 
 def _without_secrets(
@@ -82,3 +107,8 @@ def _shown(key: str, value: Any, depth: int = 0) -> Any:
     if depth < _MAX_DEPTH and isinstance(value, list | tuple | set | frozenset):
         return [_shown("", below, depth + 1) for below in value]
     return redact(str(value))
+
+
+# A program that searches in its own process may have said how it logs.
+if not structlog.is_configured():
+    configure_unnamed()

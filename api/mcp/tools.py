@@ -251,7 +251,7 @@ def _answer(found: dict[str, Any]) -> str | None:
 
 
 def _tell_why_none(found: dict[str, Any]) -> dict[str, Any]:
-    """Describe for an empty page how it was searched and which gates kept hits out."""
+    """Return the sentence that says why there are no hits."""
     context = found["context_answer"] or {}
     return mark_fields_as_data({"summary": context.get("summary")})
 

@@ -144,3 +144,17 @@ def test_the_provider_key_comes_from_a_variable_or_a_file_and_is_never_shown(
             written.getvalue(),
         ):
             assert key not in text
+
+
+def test_a_command_keeps_its_stdout_for_its_answer(log_lines, capsys):
+    log.configure_unnamed()
+    try:
+        int(PLANTED[-1])
+    except ValueError:
+        log.get_logger().exception("stage_not_loaded", stage="alarms")
+    told = capsys.readouterr()
+    assert told.out == ""
+    (line,) = told.err.splitlines()
+    assert line.startswith("level='error' event='stage_not_loaded' stage='alarms'")
+    assert "ValueError" in line
+    assert "planted" not in line
