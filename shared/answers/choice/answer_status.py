@@ -26,6 +26,8 @@ class Thresholds:
     sure_meaning: float = 0.75
     # A sentence that has so many of them by itself need not be alike in meaning.
     whole_coverage: float = 0.9
+    # What means the same need not have as many of them.
+    alike_coverage: float = 0.7
     # A word that nobody has written is another word for what was found.
     same_meaning: float = 0.8
     # So alike in meaning is what has the question's words in another language.
@@ -146,6 +148,17 @@ def _judge(
             return Judgement("clarify", "ambiguous_query", "D", unsupported)
     entries = {one.candidate.entry.row.entry_id for one in chosen}
     code = "single_lead" if len(entries) == 1 else "blended"
-    is_filled = covers and any(one.fills_slot for one in chosen)
+    is_filled = covers and any(_fills_surely(one, thresholds) for one in chosen)
     is_filled &= not (support.is_translated or support.is_indirect)
     return Judgement("grounded", code, "A" if is_filled else "B", unsupported)
+
+
+def _fills_surely(one: ScoredSentence, thresholds: Thresholds) -> bool:
+    """Tell whether a sentence fills the slot and by itself says what is asked about.
+
+    `At 10:15 the water was off` says of no pump when it was repaired, nor does the
+    entry in which both stand.
+    """
+    is_same = one.cosine is not None and one.cosine >= thresholds.same_meaning
+    least = thresholds.alike_coverage if is_same else thresholds.whole_coverage
+    return one.is_sure and one.fills_slot and one.coverage >= least

@@ -1,10 +1,11 @@
-"""Finds what a question says and no cited entry does: a denial, a unit, a number."""
+"""Finds what a question says and no cited entry does: a deed, a denial, a number."""
 
 import math
 import re
 from collections.abc import Iterator, Sequence
 
-from shared.answers.evidence.evidence import EvidenceEntry
+from shared.answers.evidence.evidence import Candidate, EvidenceEntry
+from shared.answers.question import deeds
 from shared.answers.question.counts import UNIT_WORDS
 from shared.answers.question.plain_numbers import find_numbers
 from shared.answers.question.question import Question
@@ -51,6 +52,11 @@ _WHICH = re.compile(
     r"\b(?:which|welche[rsnm]?|quel(?:le)?s?|quale|quali)\s+(\w+)", re.IGNORECASE
 )
 _HOW_MANY = r"(?i)\b(?:how many|wie viele?)\s+"
+_OF_A_DEED = frozenset({"when", "who", "where", "how_long"})
+# What asks for yes or no, of what is over.
+_WHETHER = re.compile(
+    r"\W*(?:was|were|did|had|wurden?|war(?:en)?|hatten?)\b", re.IGNORECASE
+)
 _MEASURED_KINDS = frozenset({"how_much", "what", "which"})
 _NUMERAL = re.compile(r"[\d.,]*\d")
 # What is reckoned from two others is stated by neither: `by 5 mA`, `3 hours`, `30 %`.
@@ -62,15 +68,64 @@ _BESIDE = r"[^.!?\n]{0,40}"
 _ROUNDED = 0.1
 
 
-def list_unsaid(question: Question, cited: Sequence[EvidenceEntry]) -> tuple[str, ...]:
-    """List what of a question stands in none of the cited entries."""
+def list_unsaid(
+    question: Question,
+    cited: Sequence[EvidenceEntry],
+    beside: Sequence[EvidenceEntry] = (),
+    told: Sequence[Candidate] = (),
+) -> tuple[str, ...]:
+    """List what of a question stands in none of the cited entries.
+
+    `beside`: the others of their threads; `told`: the sentences that are chosen.
+    """
     unsaid = (
+        find_unsaid_deed(question, [*cited, *beside]),
+        find_unsaid_doing(question, told),
         find_unsaid_denial(question, cited),
         find_unsaid_unit(question, cited),
         find_unsaid_number(question, cited),
         find_unsaid_noun(question, cited),
     )
     return tuple(one for one in unsaid if one is not None)
+
+
+def find_unsaid_deed(
+    question: Question, entries: Sequence[EvidenceEntry]
+) -> str | None:
+    """Return what a question takes for done, where no entry has a word for that.
+
+    When it was, who did it or whether it was so at all, nobody wrote then. A cause is
+    told in words that no question knows.
+    """
+    is_asked = question.kind in _OF_A_DEED or _WHETHER.match(question.text)
+    if not (question.deed and is_asked) or question.is_of_state:
+        return None
+    is_said = any(
+        not question.deed_in(one.language).isdisjoint(one.terms) for one in entries
+    )
+    return None if is_said else question.deed
+
+
+def find_unsaid_doing(question: Question, told: Sequence[Candidate]) -> str | None:
+    """Return what a question says that something did, where they say it of another.
+
+    None: one of the sentences says it of that thing, or none says it of anything.
+    """
+    doing = deeds.find_doing(question.text)
+    if doing is None or not {*doing} <= {*question.plain_words}:
+        return None
+    what, did = doing
+    saying = [
+        (one, terms)
+        for one in told
+        for terms in [one.terms | one.entry.context_terms]
+        if question.terms_in(one.entry.language).get(did) in terms
+    ]
+    is_of_it = any(
+        question.terms_in(one.entry.language).get(what) in terms
+        for one, terms in saying
+    )
+    return None if is_of_it or not saying else f"{what} {did}"
 
 
 def find_unsaid_denial(

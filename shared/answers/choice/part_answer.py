@@ -102,7 +102,12 @@ def answer_part(
         unsupported=unwritten(question, missing),
         is_outside=is_outside,
         is_translated=any(one.translations for one in cited),
-        unsaid=list_unsaid(question, cited),
+        unsaid=list_unsaid(
+            question,
+            cited,
+            _list_beside(cited, entries),
+            [one.candidate for one in chosen],
+        ),
         has_names_alone=_have_names_alone(question, entries, cited),
         is_indirect=any(one.is_dated or one.reckoned for one in chosen)
         or (question.is_how_to and not any(one.is_procedure for one in cited[:1])),
@@ -120,6 +125,14 @@ def answer_part(
         judgement.code != "missing_kind" and any(one.fills_slot for one in chosen),
         tuple(scored[: answer_status.BEST_OF_KIND]),
     )
+
+
+def _list_beside(
+    cited: Sequence[EvidenceEntry], entries: Sequence[EvidenceEntry]
+) -> list[EvidenceEntry]:
+    """Return the other entries at hand of the threads that are cited."""
+    threads = {one.thread for one in cited}
+    return [one for one in entries if one.thread in threads and one not in cited]
 
 
 def _tell_steps(
@@ -148,7 +161,8 @@ def _tell_steps(
 def _tells_when(scored: Sequence[ScoredSentence]) -> bool:
     """Tell whether a time is told of what is asked about, and not of something near."""
     return any(
-        one.fills_slot_of(_LEAST_DATED) for one in scored[: answer_status.BEST_OF_KIND]
+        one.is_sure and one.fills_slot_of(_LEAST_DATED)
+        for one in scored[: answer_status.BEST_OF_KIND]
     )
 
 

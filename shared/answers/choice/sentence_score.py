@@ -41,10 +41,12 @@ _ABOUT_COVERAGE, _ABOUT_SCORE = 0.6, 0.7
 # A thread with less of the question's words than this share of the most is of something
 # else. What is compared by meaning, too, need not have so many.
 _LEAST_SHARE, _LEAST_SHARE_BY_WORDS = 0.5, 0.7
-# What has so many of the words says all of it.
-_WHOLE_COVERAGE = 0.9
+# What has so many of the words says all of it; what says the deed needs fewer.
+_WHOLE_COVERAGE, _DEED_COVERAGE = 0.9, 0.7
 # A sentence in another language has none of the words, and is as near as a copy.
 _SAME_MEANING = 0.65
+# Where, when and by whom something was done is told with what was done.
+_OF_A_DEED = frozenset({"when", "who", "where", "how_long"})
 # A title with so many words that the question has not tells something of its own.
 _LEAST_ADDED = 2
 
@@ -63,6 +65,11 @@ class ScoredSentence:
     is_dated: bool = False
     # What is reckoned from it and another one.
     reckoned: str = ""
+    # What was done when, where or by whom is told in its thread.
+    is_of_deed: bool = True
+    # It tells its kind in so many words: of a cause that it is one, of a moment what
+    # was done then.
+    is_sure: bool = True
 
     @property
     def fills_slot(self) -> bool:
@@ -72,7 +79,8 @@ class ScoredSentence:
     def fills_slot_of(self, coverage: float) -> bool:
         """Tell whether it is of the kind, with more of the words or the meaning."""
         is_meant = self.cosine is not None and self.cosine >= _SAME_MEANING
-        return self.is_of_kind and (self.coverage > coverage or is_meant)
+        is_filled = self.is_of_kind and self.is_of_deed
+        return is_filled and (self.coverage > coverage or is_meant)
 
 
 class SentenceScores:
@@ -87,6 +95,8 @@ class SentenceScores:
         self._question = question
         self._weights = weights
         self._threads = order_in_threads(entries)
+        # Of each thread that was looked at.
+        self._terms: dict[str, frozenset[str]] = {}
         self._names = {
             thread: frozenset[str]().union(*(one.names for one in members))
             for thread, members in self._threads.items()
@@ -122,6 +132,7 @@ class SentenceScores:
         ]
         is_of_latest = question.is_of_state or question.is_of_last
         self._latest = self._find_latest() if is_of_latest else None
+        self._is_of_deed = bool(question.deed) and question.kind in _OF_A_DEED
 
     @property
     def is_gated(self) -> bool:
@@ -167,7 +178,7 @@ class SentenceScores:
         """Take for when something was done the time of an entry that says all of it."""
         return [
             replace(one, is_of_kind=True, is_dated=True)
-            if one.coverage >= _WHOLE_COVERAGE
+            if one.coverage >= (_DEED_COVERAGE if self._is_of_deed else _WHOLE_COVERAGE)
             and not one.candidate.entry.is_procedure
             and self._question.is_dated_by(
                 one.candidate.text, one.candidate.entry.row.language
@@ -192,13 +203,19 @@ class SentenceScores:
         score += weights.latest * (entry is self._latest)
         is_told = self._question.is_how_to and entry.is_procedure
         score += weights.procedure * is_told
+        deed = self._question.deed_in(entry.language) if self._is_of_deed else None
+        is_of_deed = deed is None or not deed.isdisjoint(self._thread_terms(entry))
+        is_sure = deed is None or not deed.isdisjoint(terms)
         if self._question.kind == "why":
+            is_sure = sentence_kinds.names_cause(one.text)
             score += weights.reply * entry.is_reply
-            score += weights.cause * sentence_kinds.names_cause(one.text)
+            score += weights.cause * is_sure
             if one.start is None:
                 is_echo = self.count_added(one) < _LEAST_ADDED
                 score += weights.title - weights.echo * is_echo
-        return ScoredSentence(one, score, coverage, of_kind)
+        return ScoredSentence(
+            one, score, coverage, of_kind, is_sure=is_sure, is_of_deed=is_of_deed
+        )
 
     def count_added(self, one: Candidate) -> int:
         """Return how many words a title or sentence has that the question has not."""
@@ -216,7 +233,12 @@ class SentenceScores:
         if not wanted:
             return float(bool(self._question.numbers))
         whole = sum(self._rarity[word] for word in wanted) + self._numbered
-        held = sum(self._rarity[w] for w, term in wanted.items() if term in terms)
+        told = {word for word, term in wanted.items() if term in terms}
+        for choice in self._question.choices:
+            # Of what it offers one is enough.
+            offered = {one.written for one in choice}
+            told |= offered & wanted.keys() if told & offered else set()
+        held = sum(self._rarity[word] for word in wanted if word in told)
         return (held + self._numbered) / whole
 
     def _find_called(self, thread: str) -> frozenset[QuestionName | NumberedThing]:
@@ -256,10 +278,18 @@ class SentenceScores:
         owner = self._owners.get(thing)
         return owner is None or owner in make_comparable(self._texts[thread])
 
+    def _thread_terms(self, entry: EvidenceEntry) -> frozenset[str]:
+        if entry.thread not in self._terms:
+            members = self._threads[entry.thread]
+            self._terms[entry.thread] = frozenset[str]().union(
+                *(one.terms for one in members)
+            )
+        return self._terms[entry.thread]
+
     def _find_share(self, thread: str) -> float:
         """Return how much of the question's words a thread has."""
         members = self._threads[thread]
-        terms = frozenset[str]().union(*(one.terms for one in members))
+        terms = self._thread_terms(members[0])
         return max(self.coverage(one, terms) for one in members)
 
     def _find_latest(self) -> EvidenceEntry | None:

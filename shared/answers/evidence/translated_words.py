@@ -1,10 +1,12 @@
 """Which words of an entry say what a question says in another language, by meaning."""
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from itertools import islice, pairwise
+
+import numpy as np
 
 from shared.answers.evidence.evidence import EvidenceEntry, TranslatedWord
 from shared.answers.question.question import Question
@@ -20,6 +22,8 @@ _LEAST_LIKENESS = 0.6
 _NEXT_BEST = 0.1
 # So alike, it is the same word; what is less alike and like many others is none.
 _SURE_LIKENESS, _MOST_NEAR = 0.75, 4
+# So alike, it is written nearly the same: `septum` and `Septums`.
+_SAME_WORD = 0.9
 # So many words of entries are compared, in the order of the hits.
 _MOST_WORDS = 300
 # What these write in one word others write in two.
@@ -47,6 +51,7 @@ def translate_entries(
         if asked and said:
             terms = question.terms_in(other)
             alike = vectors([*asked]) @ vectors([*said]).T
+            _drop_half_pairs(asked, alike)
             found[other] = tuple(
                 TranslatedWord(
                     one, said[one], phrase, frozenset(terms[word] for word in words)
@@ -57,6 +62,15 @@ def translate_entries(
     if not any(found.values()):
         return None
     return [replace(one, translations=found.get(one.language, ())) for one in entries]
+
+
+def _drop_half_pairs(asked: Mapping[str, Sequence[str]], alike: Vectors) -> None:
+    """Take from pairs what means one of their words alone: that says no other one."""
+    rows = dict(zip(asked, alike, strict=True))
+    for phrase, words in asked.items():
+        if len(words) > 1:
+            halves = [rows[one.lower()] for one in words]
+            rows[phrase][np.maximum.reduce(halves) >= _SAME_WORD] = 0.0
 
 
 def _list_alike(

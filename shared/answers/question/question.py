@@ -1,5 +1,6 @@
 """A question as an answer is measured by it: its kind, its names, its words."""
 
+import functools
 import re
 from collections.abc import Callable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
@@ -8,6 +9,7 @@ from itertools import permutations
 
 from shared.answers.question import (
     answer_kinds,
+    deeds,
     numbered_things,
     sentence_kinds,
 )
@@ -95,6 +97,8 @@ class Question:
     is_how_to: bool = False
     # Who wrote it, which is known of every entry.
     is_of_author: bool = False
+    # What it takes for done: `repaired`; empty where that is not clear.
+    deed: str = ""
 
     def is_answered_by(
         self, sentence: str, language: str, people: frozenset[str]
@@ -120,7 +124,12 @@ class Question:
         return (
             self.kind == "when"
             and sentence_kinds.asks_past(self.text)
-            and sentence_kinds.tells_done(sentence, self.words)
+            and sentence_kinds.tells_done(
+                sentence,
+                [self.deed, *deeds.list_alike(self.deed).split()]
+                if self.deed
+                else self.words,
+            )
             and not sentence.rstrip().endswith("?")
             and not _DENIES.search(sentence)
             and not sentence_kinds.is_planned(sentence, language, self.text, self.words)
@@ -151,6 +160,11 @@ class Question:
             for word in one.written.split()
         }.union(*(one.words for one in self.things))
         return tuple(one for one in self.words if fold_surface(one, "en") not in parts)
+
+    def deed_in(self, language: str) -> frozenset[str]:
+        """Return the terms of what it takes for done, in texts of a language."""
+        own = self.terms_in(language).get(self.deed)
+        return _alike_terms(self.deed, language) | ({own} if own else set())
 
     def terms_in(self, language: str) -> dict[str, str]:
         """Return the content words, as texts of a language have them."""
@@ -206,7 +220,7 @@ def read_part(asked: str, text: str, facility: Facility) -> Question:
     ):
         if is_asked:
             terms = {one: _without(words, is_part) for one, words in terms.items()}
-    return Question(
+    question = Question(
         text=asked,
         kind=kind,
         names=tuple(names),
@@ -219,6 +233,12 @@ def read_part(asked: str, text: str, facility: Facility) -> Question:
         is_how_to=is_how_to,
         is_of_author=kind == "who" and answer_kinds.asks_author(asked),
     )
+    return replace(question, deed=deeds.find_deed(text, question.words))
+
+
+@functools.lru_cache(maxsize=256)
+def _alike_terms(deed: str, language: str) -> frozenset[str]:
+    return frozenset(one.term for one in scan(deeds.list_alike(deed), language))
 
 
 def _find_choices(

@@ -170,3 +170,19 @@ def test_outside_of_the_coverage_only_what_is_told_is_an_answer(*, is_outside, i
     expected = ("insufficient", "outside_coverage") if is_outside else ("clarify", "")
     assert judged.status == expected[0]
     assert (judged.code == "outside_coverage") is is_outside
+
+
+@pytest.mark.parametrize(
+    ("said", "grade"),
+    [
+        ({"coverage": SHIPPED.whole_coverage}, "A"),
+        ({"coverage": SHIPPED.whole_coverage - HAIR}, "B"),
+        ({"coverage": SHIPPED.alike_coverage, "cosine": SHIPPED.same_meaning}, "A"),
+        ({"coverage": SHIPPED.alike_coverage, "cosine": 0.7}, "B"),
+        ({"coverage": SHIPPED.alike_coverage - HAIR, "cosine": 0.9}, "B"),
+        ({"is_sure": False}, "B"),
+    ],
+)
+def test_an_a_rests_on_one_sentence_that_says_what_is_asked_about(said, grade) -> None:
+    one = replace(OF_KIND, **said)
+    assert judge(scored=[one], chosen=[one]).grade == grade

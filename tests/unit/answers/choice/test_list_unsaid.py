@@ -7,7 +7,9 @@ import pytest
 from shared.access.scope import Scope
 from shared.answers.choice.answer_status import Judgement
 from shared.answers.choice.list_unsaid import (
+    find_unsaid_deed,
     find_unsaid_denial,
+    find_unsaid_doing,
     find_unsaid_number,
     find_unsaid_unit,
     list_unsaid,
@@ -26,6 +28,58 @@ def test_all_that_a_question_says_and_no_entry_does_is_listed() -> None:
     asked = read_part(text, text, PLAIN)
     cited = [entry("Klystron 2 tripped at 18.4 mm.")]
     assert list_unsaid(asked, cited) == ("not trip", "18.4 bar")
+
+
+@pytest.mark.parametrize(
+    ("question", "text", "unsaid"),
+    [
+        ("When was gate valve 8 repaired?", "Gate valve 8 shut at 01:33.", "repaired"),
+        ("When was gate valve 8 repaired?", "Gate valve 8 fixed at 01:33.", None),
+        ("Who repaired gate valve 8?", "Gate valve 8 shut, says Ruiz.", "repaired"),
+        ("Where was the chassis welded?", "The chassis is in rack 3.", "welded"),
+        ("Did anyone get hurt?", "Everybody went out.", "hurt"),
+        ("Did anyone get hurt?", "Nobody was injured.", None),
+        # What is asked for is a time, and no word that says how it was asked.
+        ("When was the beam back?", "Beam at 11:38.", None),
+        ("When did the pump trip?", "The pump went off at ten.", None),
+        # A cause is told in other words, and a state in many.
+        ("Why was the pump exchanged?", "Bearing of the pump worn out.", None),
+        ("Is the pump repaired?", "The pump runs again.", None),
+        ("Wann wurde die Pumpe repariert?", "The pump was repaired at ten.", None),
+        ("Wann wurde die Pumpe lackiert?", "The pump was off at ten.", "lackiert"),
+        (
+            "Quand la pompe a-t-elle \u00e9t\u00e9 r\u00e9par\u00e9e ?",
+            "Off.",
+            "r\u00e9par\u00e9e",
+        ),
+        ("Quando \u00e8 stata riparata la pompa?", "Off at ten.", "riparata"),
+        ("\u00bfCu\u00e1ndo fue reparada la bomba?", "Off at ten.", "reparada"),
+    ],
+)
+def test_what_nobody_wrote_was_done_has_no_time_doer_or_place(question, text, unsaid):
+    asked = read_part(question, question, PLAIN)
+    assert find_unsaid_deed(asked, [entry(text)]) == unsaid
+
+
+def test_another_entry_of_the_thread_may_say_what_was_done() -> None:
+    asked = read_part("When was it repaired?", "When was it repaired?", PLAIN)
+    assert list_unsaid(asked, [entry("At 01:33.")], [entry("Repaired it.")]) == ()
+
+
+@pytest.mark.parametrize(
+    ("told", "unsaid"),
+    [
+        (["The turbine stopped.", "Dryer of the helium compressor wet."], True),
+        (["The compressor stopped.", "The turbine is cold."], False),
+        # It may be said in other words.
+        (["The dryer of the compressor was wet.", "Ice in the turbine."], False),
+    ],
+)
+def test_what_one_thing_did_is_not_told_of_another(told, *, unsaid) -> None:
+    text = "Why did the helium compressor stop?"
+    asked = read_part(text, text, PLAIN)
+    found = find_unsaid_doing(asked, [next(entry(one).candidates()) for one in told])
+    assert found == ("compressor stop" if unsaid else None)
 
 
 @pytest.mark.parametrize(

@@ -201,3 +201,17 @@ def test_entries_of_a_question_without_names_are_all_in() -> None:
         for n in (1, 2, 3)
     ]
     assert len(scores("pump stopped", *entries).score_by_words()) == 3
+
+
+def test_a_moment_is_that_of_what_was_done_in_its_thread() -> None:
+    alarm = made("Alarm of the oscillator at 11:43.", 1)
+    plan = made("Some day the oscillator will be exchanged.", 2)
+    question = "When was the oscillator exchanged?"
+    found = scores(question, alarm, plan).score_by_words()
+    assert not any(one.fills_slot for one in found)
+    done = made("At 11:43 the oscillator was swapped.", 1)
+    told = {
+        one.candidate.entry: (one.fills_slot, one.is_sure)
+        for one in scores(question, done, plan).score_by_words()
+    }
+    assert told == {done: (True, True), plan: (False, True)}

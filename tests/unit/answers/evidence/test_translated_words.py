@@ -63,6 +63,13 @@ def test_two_words_are_told_by_one_that_is_made_of_both(encoder) -> None:
     assert ("dew point", "taupunkt") in pairs
 
 
+def test_a_word_that_is_one_of_two_says_nothing_of_the_other(encoder) -> None:
+    cold = entry("Das Septum war am Morgen kalt.", language="de", title="")
+    pairs = list_pairs(translate(encoder, "When was the septum painted?", cold))
+    assert ("septum", "septum") in pairs
+    assert ("septum painted", "septum") not in pairs
+
+
 @pytest.mark.parametrize(
     "question",
     [

@@ -1,0 +1,111 @@
+"""What a question takes for done, `repaired`, and other words for the same deed."""
+
+import re
+from collections.abc import Iterator, Sequence
+
+# How the word for it ends, or is built, behind what makes it passive or perfect.
+_IRREGULAR = """
+    broken brought built burnt caught cut driven found hidden hit hung hurt lost
+    sent shot shut sold spilt split stolen struck stuck swept torn
+    welded withdrawn worn
+"""
+_ENGLISH = rf"\w{{3,}}ed|{'|'.join(_IRREGULAR.split())}"
+_PASSIVE = re.compile(
+    rf"\b(?:was|were|been|being|be|is|are|got|get)\b(?P<rest>.*?\b(?:{_ENGLISH})\b.*)",
+    re.IGNORECASE,
+)
+_PARTICIPLE = re.compile(rf"\b(?:{_ENGLISH})\b", re.IGNORECASE)
+# `Who repaired`; a German verb ends its clause and begins with a small letter.
+_OTHER_WAYS = tuple(
+    re.compile(form)
+    for form in (
+        r"\A\W*[Ww]ho (?:has |had )?(?:\w+ly )?(\w+[^\Ws])\b",
+        r"\b[Ww](?:urden?|orden)\b.*?\b([^\WA-Z]+(?:t|en))\W*\Z",
+        r"\b(?:hat|haben|ist|sind)\b.*?\b((?!\d)[^\WA-Z]+(?:t|en))\W*\Z",
+        r"\b\u00e9t\u00e9 (?:\w+ment )?(\w+(?:\u00e9e?s?|ie?s?|ite?s?|ise?s?|ue?s?))\b",
+        r"\b(?:a|ont)(?:-t)?-(?:il|elle|on|ils|elles) (\w+(?:\u00e9|i|it|is|u))\b",
+        r"\b(?:stat[oaie]|venn?e|[Cc]hi ha) (\w+(?:[aiu]t|[oe]rt|ess)[oaie])\b",
+        r"\b(?:fue|fueron|sido|[Qq]ui\u00e9n ha) (\w+(?:[ai]d|est|ert|[io]t)[oa]s?)\b",
+    )
+)
+# `Why did the helium compressor stop?`
+_DOING = re.compile(
+    r"\b(?:did|does|do|has|have|had|ist|sind|hat|haben|wurden?)\s"
+    r"(?:the\s|an?\s|our\s|der\s|die\s|das\s)?(?:[\w-]+\s){0,3}?"
+    r"(?P<what>[^\W\d_]+)\s(?P<did>[^\W\d_]+)\W*\Z",
+    re.IGNORECASE,
+)
+# Words for one deed, in five languages. What mends a thing is not all one: when it was
+# repaired is not told by when it was cleaned.
+_ALIKE_WORDS = """
+    replaced exchanged swapped changed renewed replacement exchange swap ersetzt
+    getauscht ausgetauscht gewechselt erneuert tausch austausch remplac\u00e9
+    remplac\u00e9e chang\u00e9 chang\u00e9e \u00e9chang\u00e9 \u00e9chang\u00e9e
+    sostituito sostituita cambiato cambiata sustituido sustituida cambiado cambiada;
+    repaired fixed mended repair repariert instandgesetzt reparatur r\u00e9par\u00e9
+    r\u00e9par\u00e9e riparato riparata reparado reparada arreglado;
+    installed mounted fitted installation eingebaut montiert installiert einbau
+    install\u00e9 install\u00e9e mont\u00e9 mont\u00e9e installato installata
+    montato montata instalado instalada montado montada;
+    removed dismantled removal ausgebaut entfernt abgebaut ausbau enlev\u00e9
+    enlev\u00e9e d\u00e9mont\u00e9 d\u00e9mont\u00e9e rimosso rimossa smontato
+    smontata retirado retirada desmontado desmontada;
+    restarted rebooted restart reboot neugestartet red\u00e9marr\u00e9
+    red\u00e9marr\u00e9e riavviato riavviata reiniciado reiniciada;
+    checked inspected tested examined verified check inspection test gepr\u00fcft
+    kontrolliert getestet pr\u00fcfung kontrolle v\u00e9rifi\u00e9
+    v\u00e9rifi\u00e9e contr\u00f4l\u00e9 contr\u00f4l\u00e9e test\u00e9 controllato
+    controllata verificato verificata provato comprobado comprobada revisado
+    revisada probado;
+    cleaned gereinigt geputzt reinigung nettoy\u00e9 nettoy\u00e9e pulito pulita
+    limpiado limpiada;
+    found discovered detected located gefunden entdeckt trouv\u00e9 trouv\u00e9e
+    d\u00e9couvert d\u00e9couverte trovato trovata encontrado encontrada;
+    closed shut geschlossen ferm\u00e9 ferm\u00e9e chiuso chiusa cerrado cerrada;
+    opened open ge\u00f6ffnet ouvert ouverte aperto aperta abierto abierta;
+    calibrated calibration kalibriert geeicht \u00e9talonn\u00e9 \u00e9talonn\u00e9e
+    calibr\u00e9 calibrato calibrata tarato calibrado calibrada;
+    hurt injured injury wounded casualties verletzt bless\u00e9 bless\u00e9e
+    bless\u00e9s ferito ferita feriti herido herida heridos;
+    reported announced notified informed gemeldet signal\u00e9 signal\u00e9e
+    segnalato segnalata notificado avisado;
+    extinguished gel\u00f6scht \u00e9teint spento apagado;
+    finished completed ended done beendet abgeschlossen fertig fini termin\u00e9
+    termin\u00e9e finito terminato terminado acabado;
+    lost loss verloren verlust perdu perdue perso persa perdido perdida;
+    stopped stop tripped trip shut interrupted angehalten gestoppt ausgefallen
+    abgeschaltet arr\u00eat\u00e9 arr\u00eat\u00e9e fermato fermata parado parada;
+    released freigegeben lib\u00e9r\u00e9 lib\u00e9r\u00e9e rilasciato liberado;
+"""
+_ALIKE = tuple(frozenset(group.split()) for group in _ALIKE_WORDS.split(";"))
+
+
+def find_deed(question: str, words: Sequence[str]) -> str:
+    """Return the word for what is taken for done, of the words that mean something.
+
+    Empty: nothing is, or it is said in no form that is known.
+    """
+    return next((one for one in _list_verbs(question) if one in words), "")
+
+
+def find_doing(question: str) -> tuple[str, str] | None:
+    """Return what a question is about and what that did, `compressor`, `stop`.
+
+    None: it does not end with the verb, or begins otherwise.
+    """
+    doing = _DOING.search(question)
+    return (doing["what"], doing["did"]) if doing else None
+
+
+def list_alike(deed: str) -> str:
+    """Return the other words for a deed, with blanks between them."""
+    small = deed.lower()
+    return " ".join(sorted(one for group in _ALIKE if small in group for one in group))
+
+
+def _list_verbs(question: str) -> Iterator[str]:
+    passive = _PASSIVE.search(question)
+    if passive is not None:
+        yield from reversed(_PARTICIPLE.findall(passive["rest"]))
+    for form in _OTHER_WAYS:
+        yield from form.findall(question)
