@@ -209,7 +209,7 @@ def test_a_moment_is_that_of_what_was_done_in_its_thread() -> None:
     question = "When was the oscillator exchanged?"
     found = scores(question, alarm, plan).score_by_words()
     assert not any(one.fills_slot for one in found)
-    done = made("At 11:43 the oscillator was swapped.", 1)
+    done = made("At 11:43 the oscillator was exchanged.", 1)
     told = {
         one.candidate.entry: (one.fills_slot, one.is_sure)
         for one in scores(question, done, plan).score_by_words()
