@@ -43,6 +43,7 @@ _DOUBT = frozenset(
         *("werden", "soll", "sollte", "bis", "mittwoch", "mittwochs", "besprechung"),
         *("mon", "tue", "wed", "thu", "fri", "sat", "sun", "jan", "feb", "mar", "apr"),
         *("jun", "jul", "aug", "sep", "sept", "oct", "nov", "dec", "may", "mai"),
+        *("demain", "ieri", "domani", "ayer", "anoche", "ma\u00f1ana"),
     )
 )
 _DOUBT_BEGINS = (

@@ -23,8 +23,19 @@ _FOUR = re.compile(
     r"(?P<digits>(?:[01]\d|2[0-3])[0-5]\d)(?=h\b|[ \t]?(?:hrs?|uhr)\b|[ :,.;)]|\Z)",
     re.IGNORECASE,
 )
-# Without this there is neither; it is looked for ten times as fast as they are.
-_DIGITS = re.compile(r"\d:\d|\d{4}")
+# `\u00c0 2h40`, `vers 14 h`, or at the head of a line `2h40 : perte`. By itself
+# `2 h 40` is how long something took; nobody who writes so means p.m.
+_HOURS = re.compile(
+    r"(?:\b(?:\u00e0|vers|d\u00e8s|alle|ore|las|um|at)[ \u00a0]"
+    r"(?P<hour>[01]?\d|2[0-3])[ \u00a0]?h(?:[ \u00a0]?(?P<minute>[0-5]\d))?"
+    r"|(?:\A|(?<=\n))(?P<first>[01]?\d|2[0-3])h(?P<then>[0-5]\d)(?=[ \u00a0]?[:,;-]))"
+    r"(?![\w:/]|[.,-]\d)",
+    re.IGNORECASE,
+)
+# A word that German has for another place.
+_YESTERDAY = re.compile(r"\bhier\b", re.IGNORECASE)
+# Without this there is none; it is looked for ten times as fast as they are.
+_DIGITS = re.compile(r"\d:\d|\d{4}|\d[ \u00a0]?h", re.IGNORECASE)
 _LASTED = re.compile(
     r"\b(?:for|took|takes|lasted|within|every|dauerte|für|alle|innerhalb)"
     r"(?: \w{1,10}\.?)?[ ~]{1,2}\Z",
@@ -37,6 +48,9 @@ _PLANS = frozenset(
     (
         *("will", "should", "until", "till", "meeting", "next", "tonight", "tomorrow"),
         *("wird", "werden", "soll", "sollte", "bis", "besprechung"),
+        *("sera", "seront", "doit", "jusqu", "prévu", "prévue", "réunion"),
+        *("sarà", "deve", "fino", "previsto", "prevista", "riunione"),
+        *("será", "debe", "hasta", "reunión"),
     )
 )
 
@@ -86,6 +100,9 @@ def _terms(sentence: str) -> Iterator[tuple[str, int, int]]:
         colon = date_tokens.insert_colon(one["digits"])
         if colon is not None:
             yield colon, *one.span()
+    for one in () if _YESTERDAY.search(sentence) else _HOURS.finditer(sentence):
+        hour, minute = one["hour"] or one["first"], one["minute"] or one["then"] or "00"
+        yield f"{int(hour):02}:{minute}", *one.span()
 
 
 def _moment(

@@ -275,6 +275,29 @@ def test_the_gap_over_the_change_of_the_clocks_is_what_really_went_by():
 
 
 @pytest.mark.parametrize(
+    ("text", "clock"),
+    [
+        ("Perte du faisceau \u00e0 2h40.", "02:40"),
+        ("La pompe a d\u00e9clench\u00e9 vers 3 h 05.", "03:05"),
+        ("MOD-2 a d\u00e9clench\u00e9 \u00e0 04h.", "04:00"),
+        ("2h40 : perte du faisceau.", "02:40"),
+        ("La pompa si \u00e8 fermata alle 2h40.", "02:40"),
+        # How long it was, of another day, or to come.
+        ("Perte du faisceau, arr\u00eat de 2 h 40.", None),
+        ("Perte du faisceau apr\u00e8s 2h40 de service.", None),
+        ("Hier \u00e0 2h40 perte du faisceau.", None),
+        ("Pompe en panne, remplacement pr\u00e9vu \u00e0 2h40.", None),
+        ("Pompe en panne, r\u00e9union demain \u00e0 2h40.", None),
+    ],
+)
+def test_a_time_is_read_as_the_french_write_it(text: str, clock: str | None):
+    written = at("2026-03-02T06:00")
+    (first, *_) = incidents.find_statements(text, written, ZONE.key)
+    expected = written if clock is None else at(f"2026-03-02T{clock}")
+    assert (first.step, first.at) == ("trip", expected)
+
+
+@pytest.mark.parametrize(
     "text",
     [
         "Yesterday at 05:10 RF tripped.",
