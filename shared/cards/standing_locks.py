@@ -30,6 +30,10 @@ _WORDS = (
     " | 'schloss':* | 'freigeschalt':* | ('tag':* <-> 'out') | 'tagout':*"
     " | ('danger' <-> 'tag':*) | ('red' <-> 'tag':*) | ('tag' & ('remov':* | 'clear':*"
     " | 'lift':* | 'releas':* | 'return':* | 'appli':*))"
+    " | 'consign':* | 'deconsign':* | 'cadenas':* | 'lucchett':* | 'candad':*"
+    " | (('verrou':* | 'blocc':* | 'bloque':*) & ('pos':* | 'mis':* | 'retir':*"
+    " | 'enlev':* | 'lev':* | 'appl':* | 'aplic':* | 'mess':* | 'rimoss':* | 'tolt':*"
+    " | 'puest':* | 'coloc':* | 'quit':* | 'etiquet':*))"
 )
 # Those of a shift are read by their text, as are those that are not in the index yet: a
 # lock that is not listed because of a backlog is not there either.

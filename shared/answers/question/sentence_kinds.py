@@ -43,7 +43,7 @@ _CLOCK = re.compile(
     r"\b(?:(?:at|by|until|since|from|between)(?: (?:about|around|approximately))?"
     r"\s+(?:[01]\d|2[0-3])|0\d)[0-5]\d(?:\s*(?:-|to|and)\s*\d{4})?\s*h(?:(?:ou)?rs?)?\b"
     r"|(?-i:\bAt)\s+(?:[01]\d|2[0-3])[0-5]\d,(?!\s*\d)"
-    r"|\bat\s+(?:[01]\d|2[0-3])[0-5]\d\s+(?:on|[ECMP][SD]?T|UTC|GMT|CES?T)\b"
+    r"|\bat\s+(?:[01]\d|2[0-3])[0-5]\d\s+[\[(]?(?:on|[ECMP][SD]?T|UTC|GMT|CES?T)\b"
     # `\u00c0 10h`, `a las 10 h`
     r"|\b(?:\u00e0|vers|d\u00e8s|las|at|um|gegen|alle|ore) \d{1,2} ?h(?: ?[0-5]\d)?\b",
     re.IGNORECASE,

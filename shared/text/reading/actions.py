@@ -39,11 +39,12 @@ _LABEL = (
     r"(?:to[ -]?do|pending|outstanding|open (?:items?|points?|issues?|actions?)"
     r"|actions?(?: items?)?|follow[ -]?ups?|(?:for )?(?:the )?(?:next|oncoming|coming)"
     r" (?:shift|crew)|offene? ?(?:punkte|aufgaben)?|zu erledigen"
-    r"|(?:für die )?nächste schicht)"
+    r"|(?:für die )?nächste schicht|(?:reste )?à faire|en attente|da fare|in sospeso"
+    r"|por hacer|pendientes?)"
 )
-_HEAD = re.compile(rf"{_LABEL}(?: (?:for|für) [^.:]{{1,30}})?:?", re.IGNORECASE)
+_HEAD = re.compile(rf"{_LABEL}(?: (?:for|für) [^.:]{{1,30}})? ?:?", re.IGNORECASE)
 _ASKS = re.compile(
-    rf"^{_LABEL}(?: (?:for|für) [^.:]{{1,30}})?:\s\S"
+    rf"^{_LABEL}(?: (?:for|für) [^.:]{{1,30}})? ?:\s\S"
     rf"|\bplease (?:\S{{1,20}} )?{_VERBS}\b"
     rf"|\b(?:should|must|has to|have to|needs? to|is to|are to|remains? to|still to)"
     rf" (?:still )?be {_DONE}\b"
@@ -60,7 +61,13 @@ _ASKS = re.compile(
     rf"|\bbitte (?:\S{{1,30}} ){{0,8}}{_VERBS_DE}\b"
     rf"|\b(?:muss|müssen|soll(?:te)?n?) (?:\S{{1,30}} ){{0,8}}"
     rf"(?:{_DONE_DE} werden|{_VERBS_DE})\b"
-    rf"|\b(?:noch|ist|sind|bleibt) (?:\S{{1,30}} ){{0,4}}zu {_VERBS_DE}\b",
+    rf"|\b(?:noch|ist|sind|bleibt) (?:\S{{1,30}} ){{0,4}}zu {_VERBS_DE}\b"
+    r"|\b(?:merci de|prière de|veuillez|il faut(?: encore)?|(?:reste|restent) à)"
+    r" (?:bien )?\w{2,}(?:er|ir|re)\b"
+    r"|\b(?:si prega di|per favore,?|bisogna|occorre|(?:resta|restano|è|sono) da)"
+    r" (?:ancora )?\w{2,}(?:are|ere|ire|rre)\b"
+    r"|\b(?:por favor,?|hay que|se ruega|favor de|(?:queda|quedan|falta|faltan) por)"
+    r" \w{2,}[aei]r(?:l[oae]s?)?\b",
     re.IGNORECASE,
 )
 # Nothing is asked for, it was done, or it is not to be done.
@@ -69,7 +76,10 @@ _ASKS_NOTHING = re.compile(
     r"|\b(?:please|bitte) (?:do not|don't|do nothing|never|nicht|nichts)\b"
     r"|\b(?:done|erledigt|ok now|completed)\W*$|\bshould have\b"
     r"|\b(?:no|not|kein\w*|nicht) (?:need|muss|müssen|have|has|zu)\b"
-    r"|\b(?:need|must|should|muss|soll) (?:not|nicht)\b",
+    r"|\b(?:need|must|should|muss|soll) (?:not|nicht)\b"
+    r"|\b(?:ne (?:pas|rien)|n['\u2019]y a (?:pas|rien)|non (?:bisogna|occorre)"
+    r"|no (?:hay|queda|quedan|falta|faltan))\b"
+    rf"|^{_LABEL}[^:]{{0,30}}: (?:rien|aucun|néant|nulla|niente|nessun|nada|ningun)",
     re.IGNORECASE,
 )
 _BULLET = re.compile(r"[ \t]{0,8}(?:[-*\u2022\u2013]|\d{1,2}[.)])[ \t]")

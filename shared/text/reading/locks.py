@@ -11,10 +11,18 @@ from typing import Literal, NamedTuple
 
 from shared.text.reading.incidents import sentences
 
-_NAMED = r"(?:LOTO|lock[ -]?out|lock|tag[ -]?out|tag|schloss|schild|sperre)"
+_NAMED = (
+    r"(?:LOTO|lock[ -]?out|lock|tag[ -]?out|tag|schloss|schild|sperre|cadenas"
+    r"|consignation|lucchetto|candado|bloqueo|blocco)"
+)
 _NUMBER = re.compile(
     rf"\b{_NAMED}(?:[ ,:#-]|no\b|nr\b|number\b|nummer\b|\.){{0,5}}((?:\d[\w/-]*)?\d)\b",
     re.IGNORECASE,
+)
+_HUNG = (
+    r"(?:verrouillages?|verrous?|blocc(?:o|hi)|bloqueos?) (?:\S{1,20} ){0,3}?"
+    r"(?:(?:ap)?pos\u00e9|mis|retir\u00e9|enlev\u00e9|lev\u00e9|applicat|apposto|appost"
+    r"|messo|rimoss|tolt|aplicad|puest|colocad|retirad|quitad)(?:[oaie]|e?s?|[oa]s)"
 )
 _LOCKS = (
     r"(?:LOTO[\w-]{0,40}+|lock(?:ed)?[ -]?outs?|lock(?:s|ed)? and tag(?:s|ged)?"
@@ -25,7 +33,11 @@ _LOCKS = (
     r"|(?:removed|lifted|cleared|released|applied) (?:\S{1,20} )?(?:locks?|tags?)"
     # In small letters it shut something.
     r"|sperren?|gesperrt|(?-i:Schl(?:o|\u00f6)sse?r?|SCHL(?:O|\u00d6)SSE?R?)"
-    r"|freigeschaltet)\b"
+    r"|freigeschaltet"
+    # A French `consigne` is a value, an Italian `blocco` mostly a trip.
+    r"|(?:d\u00e9)?consign(?:ation|\u00e9e?)s?|cadenas(?:s\u00e9e?s?)?"
+    rf"|{_HUNG}"
+    r"|lucchett[oi]|candados?|bloqueo y etiquetado)\b"
 )
 _LOCK = re.compile(rf"\b{_LOCKS}", re.IGNORECASE)
 # What locks by itself: a relay that trips, a loop that holds a phase, a satellite.
@@ -46,7 +58,8 @@ _NO_ENERGY = re.compile(
 # Talk of locks, and of locks that there are not or not yet. A number is of one that is.
 _NO_LOCK = re.compile(
     r"\b(?:no|not?|without|kein\w*|ohne|never|will|to|must|should|shall|needs?|may|can"
-    r"|could|would|if|whether|muss|m\u00fcssen|soll\w*|wird|werden|kann)"
+    r"|could|would|if|whether|muss|m\u00fcssen|soll\w*|wird|werden|kann|pas de|aucune?"
+    r"|sans|sera|doit|faut|nessun[oa]?|senza|sar\u00e0|deve|sin|ning\u00fan|ser\u00e1|debe)"
     rf" (?:\S{{1,20}} ){{0,2}}{_LOCKS}"
     rf"|\b{_LOCKS} (?:is |was |are )?(?:not )?(?:required|needed|necessary|planned"
     r"|erforderlich|n\u00f6tig|geplant|training|course|refresher|procedure|audit|policy"
@@ -68,17 +81,36 @@ _REMOVALS = (
         r"(?:LOTOs|sperren|schl\u00f6sser|schilder)\b",
         r"\b(?:entfernt|aufgehoben|abgenommen|ausgetragen|zur\u00fcckgenommen)\b",
     ),
+    (
+        r"(?:LOTO[\w-]{0,40}+|consignations?|cadenas|verrou(?:illage)?s?)\b",
+        r"(?:LOTOs|consignations|verrous)\b",
+        r"\b(?:retir\u00e9|enlev\u00e9|lev\u00e9)e?s?\b",
+    ),
+    (
+        r"(?:LOTO[\w-]{0,40}+|lucchett[oi]|blocc(?:o|hi)|cartell[oi])\b",
+        r"(?:LOTO|lucchetti|blocchi|cartelli)\b",
+        r"\b(?:rimoss|tolt)[oaie]\b",
+    ),
+    (
+        r"(?:LOTO[\w-]{0,40}+|candados?|bloqueos?|tarjetas?)\b",
+        r"(?:LOTO|candados|bloqueos|tarjetas)\b",
+        r"\b(?:retirad|quitad)[oa]s?\b",
+    ),
 )
 # Between a lock and its removal, these begin with another thing: `LOTO with fuses
 # removed`. Before a lock, more than these is another thing: `pump removed under LOTO`.
 _ANOTHER = (
     r"\b(?:then|dann|for|f\u00fcr|before|bevor|but|aber|with|mit|while|as|because|since"
     r"|until|after|where|which|whose|under|unter|applied|hung|placed|installed|attached"
-    r"|in place|set|gesetzt|angebracht|keys?|area)\b"
+    r"|in place|set|gesetzt|angebracht|keys?|area|puis|pour|avant|mais|avec|pendant"
+    r"|apr\u00e8s|qui|dont|sous|(?:ap)?pos\u00e9e?s?|mise?s?|cl\u00e9s?|poi|per|prima|ma|con"
+    r"|mentre|dopo|che|sotto|applicat\w|mess[oaie]|luego|para|antes|pero|mientras"
+    r"|despu\u00e9s|que|bajo|aplicad\w{1,2}|puest\w{1,2}|colocad\w{1,2})\b"
 )
-_AND = r"\b(?:and|und)\b"
+_AND = r"\b(?:and|und|et|e|y)\b"
 _WHICH = (
-    r"(?:(?:the|all|both|these|those|our|any|my|his|her|their|die|das|alle|beide|\d+) )"
+    r"(?:(?:the|all|both|these|those|our|any|my|his|her|their|die|das|alle|beide|\d+"
+    r"|les?|la|tou(?:te)?s|il|i|gli|tutt[ie]|el|los|las|todos) )"
 )
 _REMOVED = re.compile(
     "|".join(
@@ -88,14 +120,18 @@ _REMOVED = re.compile(
         rf"|\b{locks}(?:(?!{_ANOTHER}|{_AND}(?! [^\W\d]\S*\d))[^,;!?]){{0,80}}?{done}"
         rf"|{done} {_WHICH}{{0,3}}{lock}"
         for lock, locks, done in _REMOVALS
-    ),
+    )
+    + r"|\bd\u00e9consign\u00e9e?s?\b",
     re.IGNORECASE,
 )
 # Before a removal: it has not come.
 _NOT_YET = re.compile(
     r"\b(?:not|no|never|until|before|will|to be|can|may|must|should|shall|if|when|once"
     r"|after|unless|cannot|\w{2,6}n['\u2019]t|nicht|kein\w*|bis|bevor|wird|werden|kann"
-    r"|darf|muss|soll\w*|wenn|falls|sobald|nachdem|erst)\b",
+    r"|darf|muss|soll\w*|wenn|falls|sobald|nachdem|erst|ne|pas|jamais|avant|sera|seront"
+    r"|doit|doivent|peut|peuvent|si|quand|apr\u00e8s|jusqu|\u00eatre|non|mai|prima|sar\u00e0"
+    r"|saranno|dev\w+|pu\u00f2|se|quando|dopo|finch\u00e9|essere|nunca|antes|ser\u00e1n?|debe\w*"
+    r"|puede\w*|cuando|despu\u00e9s|hasta|ser)\b",
     re.IGNORECASE,
 )
 # A removal beside these was asked for, was of some locks, or was not for good; and what
@@ -104,18 +140,27 @@ _NOT_SURE = re.compile(
     r"\?|\b(?:please|bitte|one of|some of|partly|first|my|his|her|their|eine[sr]? der"
     r"|mein\w*|teilweise|temporarily|vor\u00fcbergehend|put back"
     r"|(?:removed|released) from service|re-?(?:appl|install|hung)\w*"
-    r"|wieder (?:angebracht|gesetzt)|(?:cleared|released) (?:for|to))\b",
+    r"|wieder (?:angebracht|gesetzt)|(?:cleared|released) (?:for|to)"
+    r"|merci de|pri\u00e8re|veuillez|une? des|certaine?s?|mon|provisoirement|remise?s?"
+    r"|per favore|un[oa] dei|alcuni|mio|provvisoriamente|rimess\w|por favor|un[oa] de"
+    r"|algunos|mi|provisionalmente|vuelt\w{1,2})\b",
     re.IGNORECASE,
 )
 _AGAIN = re.compile(
-    r"\b(?:still|remains?|stays?|continues?|noch|weiterhin|weiter|bleib\w*)\b",
+    r"\b(?:still|remains?|stays?|continues?|noch|weiterhin|weiter|bleib\w*|toujours"
+    r"|encore|reste|ancora|rimane|resta|todav\u00eda|a\u00fan|sigue)\b",
     re.IGNORECASE,
 )
 _WRAPPED_CHARS = 80
 # Each pattern of a lock, and of a removal, has one of these.
-_HINTS = ("lock", "loto", "tag", "sperr", "schlo", "schl\u00f6", "schild", "freigesch")
+_HINTS = (
+    *("lock", "loto", "tag", "sperr", "schlo", "schl\u00f6", "schild", "freigesch"),
+    *("consign", "cadenas", "verrou", "lucchett", "blocc", "candado", "bloqueo"),
+)
 _ALL = re.compile(
-    r"\b(?:all|both|every|alle\w?|beide\w?|s\u00e4mtliche\w?)\b", re.IGNORECASE
+    r"\b(?:all|both|every|alle\w?|beide\w?|s\u00e4mtliche\w?|tou(?:te)?s|tutt[ie]"
+    r"|tod[oa]s)\b",
+    re.IGNORECASE,
 )
 
 

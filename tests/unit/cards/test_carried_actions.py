@@ -36,6 +36,13 @@ SHIFTS = [
         "Bitte den Füllstand an P-201 prüfen.",
         "Die Pumpe muss morgen geprüft werden.",
         "Offen: Lager an einer Umwälzpumpe beobachten.",
+        "Merci de surveiller le débit de P-201.",
+        "Il faut encore remplacer le filtre.",
+        "À faire : vérifier P-201.",
+        "Si prega di controllare la pressione.",
+        "La guarnizione è da sostituire.",
+        "Por favor, revisar la bomba.",
+        "Hay que cambiar el filtro.",
     ],
 )
 def test_a_sentence_that_asks_for_something_is_found(text: str):
@@ -60,6 +67,12 @@ def test_a_sentence_that_asks_for_something_is_found(text: str):
         "Monitor well 6MW46 was then placed on excursion status.",
         "A followup report will be made to NRC region 4.",
         "> Please check RF2.",
+        "Merci de ne pas toucher la vanne.",
+        "Il ne faut pas arrêter la pompe.",
+        "À faire : rien.",
+        "Non bisogna fermare la pompa.",
+        "No hay que tocar la válvula.",
+        "Merci à Oskar pour son aide.",
     ],
 )
 def test_what_asks_for_nothing_is_no_action(text: str):
