@@ -64,6 +64,7 @@ When did the valve close?
     en - The valve of 5.0.2 closed.
     en + At 1220, operators saw that the valve had closed.
     en + The valve closed at 0132 EDT and at 1401 on Monday.
+    en + The alarm occurred near town at 1245 [CDT] and timed out.
     en - The valve closed at 1220 psig.
     en - At 1000, 1100 and 1200 rpm the valve closed.
     en - The pressure stood at 1220, and the valve closed.
