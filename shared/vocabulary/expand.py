@@ -7,7 +7,7 @@ import json
 import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, LiteralString
 
 from psycopg import Connection
@@ -260,9 +260,17 @@ def expand_misspelt(
     found = expand_in(languages or LANGUAGES)
     is_met = has_others or any(one.is_known or one.spellings for one in found)
     if languages and not is_met:
-        # A German word is taken for an English one only if nothing else is found.
-        found = expand_in(LANGUAGES)
+        # A German word is taken for an English one only if nothing else is found, and
+        # then for one nearly like it: short ones are alike by chance, `weg` and `wet`.
+        others = expand_in(LANGUAGES)
+        found = [_keep_near(*one) for one in zip(wanted, others, strict=True)]
     return found
+
+
+def _keep_near(want: Want, found: Expansion) -> Expansion:
+    word = fold(want.text)
+    near = (one for one in found.spellings if spelling.distance(word, one, 1))
+    return replace(found, spellings=tuple(near) if spelling.is_long(word) else ())
 
 
 def _shares(wanted: Sequence[Want]) -> dict[bool, int]:

@@ -5,7 +5,12 @@ _LONG_CHARS = 6
 
 def tolerance(word: str) -> int:
     """Return how many letters may be wrong: two, in a short word one."""
-    return 2 if len(word) >= _LONG_CHARS else 1
+    return 2 if is_long(word) else 1
+
+
+def is_long(word: str) -> bool:
+    """Tell whether a word is too long to be like another one by chance."""
+    return len(word) >= _LONG_CHARS
 
 
 def is_word(text: str) -> bool:

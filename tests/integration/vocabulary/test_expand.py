@@ -293,3 +293,25 @@ def test_many_wildcards_of_a_question_share_what_all_may_stand_for(conn):
     inside = [Want("wildcard", "word*", in_phrase=True)] * 200
     found = expand.expand(conn, TENANT, inside)
     assert all(len(one.stems["en"]) == 1 for one in found)
+
+
+@pytest.mark.parametrize(
+    ("typed", "spellings"),
+    [
+        # Everyday words that are like English ones by chance.
+        ("weg", ()),
+        ("Hund", ()),
+        ("Licht", ()),
+        ("Keller", ()),
+        # One wrong letter in what both languages have.
+        ("Klystrom", ("klystron",)),
+    ],
+)
+def test_a_word_of_a_german_question_is_no_english_word(conn, typed, spellings) -> None:
+    words = ("wet", "hung", "light", "kelly", "klystron")
+    learn(conn, [("en", word) for word in words])
+    want = [Want("typo", typed)]
+    (found,) = expand.expand_misspelt(
+        conn, Scope(TENANT, "anna"), want, {"de"}, alike=None
+    )
+    assert found.spellings == spellings
