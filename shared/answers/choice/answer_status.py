@@ -75,6 +75,9 @@ class Support:
     is_translated: bool = False
     # Why something happened is asked, and all that is chosen says that it did.
     is_echo: bool = False
+    # How something is done is asked: with some of the words it is another procedure,
+    # and whoever follows that does harm.
+    needs_all: bool = False
     # No sentence says what fills the slot: when an entry was written, or how it went
     # once, where it is asked how it is done.
     is_indirect: bool = False
@@ -129,7 +132,10 @@ def _judge(
         compared = support.compare()
         meaning = compared or 0.0
         # Without a model at hand words alone decide.
-        is_near |= compared is None or meaning >= thresholds.least_meaning
+        least = thresholds.least_meaning
+        if support.needs_all:
+            least = thresholds.sure_meaning
+        is_near |= meaning >= least or (compared is None and not support.needs_all)
         is_same = meaning >= thresholds.same_meaning and not support.is_translated
         is_told |= is_same
         is_about |= is_same

@@ -186,3 +186,15 @@ def test_outside_of_the_coverage_only_what_is_told_is_an_answer(*, is_outside, i
 def test_an_a_rests_on_one_sentence_that_says_what_is_asked_about(said, grade) -> None:
     one = replace(OF_KIND, **said)
     assert judge(scored=[one], chosen=[one]).grade == grade
+
+
+@pytest.mark.parametrize(
+    ("meaning", "status"),
+    [
+        (None, "clarify"),
+        (SHIPPED.sure_meaning - HAIR, "clarify"),
+        (SHIPPED.sure_meaning, "grounded"),
+    ],
+)
+def test_how_it_is_done_is_told_by_no_procedure_of_something_else(meaning, status):
+    assert of(0.7, meaning, needs_all=True).status == status
