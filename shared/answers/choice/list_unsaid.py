@@ -92,7 +92,7 @@ def list_unsaid(
 def find_unsaid_deed(
     question: Question, entries: Sequence[EvidenceEntry]
 ) -> str | None:
-    """Return what a question takes for done, where no entry has a word for that.
+    """Return the deed of a question, `repaired`, where no entry has a word for it.
 
     When it was, who did it or whether it was so at all, nobody wrote then. A cause is
     told in words that no question knows.
@@ -107,7 +107,7 @@ def find_unsaid_deed(
 
 
 def find_unsaid_doing(question: Question, told: Sequence[Candidate]) -> str | None:
-    """Return what a question says that something did, where they say it of another.
+    """Return the thing and its deed in a question, where others did that alone.
 
     None: one of the sentences says it of that thing, or none says it of anything.
     """

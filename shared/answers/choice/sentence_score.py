@@ -95,7 +95,7 @@ class SentenceScores:
         self._question = question
         self._weights = weights
         self._threads = order_in_threads(entries)
-        # Of each thread that was looked at.
+        # Each thread that was looked at has its terms here.
         self._terms: dict[str, frozenset[str]] = {}
         self._names = {
             thread: frozenset[str]().union(*(one.names for one in members))
@@ -235,7 +235,7 @@ class SentenceScores:
         whole = sum(self._rarity[word] for word in wanted) + self._numbered
         told = {word for word, term in wanted.items() if term in terms}
         for choice in self._question.choices:
-            # Of what it offers one is enough.
+            # One of those that it offers is enough.
             offered = {one.written for one in choice}
             told |= offered & wanted.keys() if told & offered else set()
         held = sum(self._rarity[word] for word in wanted if word in told)

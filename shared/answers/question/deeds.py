@@ -81,7 +81,7 @@ _ALIKE = tuple(frozenset(group.split()) for group in _ALIKE_WORDS.split(";"))
 
 
 def find_deed(question: str, words: Sequence[str]) -> str:
-    """Return the word for what is taken for done, of the words that mean something.
+    """Return the verb for a deed, `repaired`, of the words that mean something.
 
     Empty: nothing is, or it is said in no form that is known.
     """
@@ -89,7 +89,7 @@ def find_deed(question: str, words: Sequence[str]) -> str:
 
 
 def find_doing(question: str) -> tuple[str, str] | None:
-    """Return what a question is about and what that did, `compressor`, `stop`.
+    """Return the thing that a question is about and its verb: `compressor`, `stop`.
 
     None: it does not end with the verb, or begins otherwise.
     """
