@@ -1,12 +1,13 @@
 """A facility's own glossary: what may be said for a term, proposed and decided.
 
 What is approved is searched beside its term. What was found in entries is told to
-nobody who may see none of them, until somebody who may has approved it.
+nobody who may see none of them, until somebody who may has approved it; what people's
+questions propose is told to admins alone.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, LiteralString
+from typing import Any, Literal, LiteralString
 
 from psycopg import Connection
 
@@ -35,7 +36,8 @@ SAID: LiteralString = f"""
        AND e.deleted_at IS NULL{rights.SEEN}"""
 # What the caller may be told of.
 TOLD: LiteralString = f"""
-       AND (g.by_hand OR g.state = 'approved' OR EXISTS (SELECT{SAID}))"""
+       AND (g.by_hand AND (%(is_admin)s OR NOT g.of_questions)
+            OR g.state = 'approved' OR EXISTS (SELECT{SAID}))"""
 
 _COUNT: LiteralString = """
     SELECT count(*)
@@ -45,12 +47,13 @@ _COUNT: LiteralString = """
 # What was rejected is proposed again; what is approved stays so.
 _PROPOSE: LiteralString = """
     INSERT INTO glossary_form AS g
-           (tenant, term_key, form_key, term, form, by_hand)
-    SELECT %(tenant)s, %(term_key)s, f.key, %(term)s, f.form, true
+           (tenant, term_key, form_key, term, form, by_hand, of_questions)
+    SELECT %(tenant)s, %(term_key)s, f.key, %(term)s, f.form, true, %(of_questions)s
       FROM unnest(%(keys)s::text[], %(forms)s::text[]) AS f (key, form)
      ORDER BY f.key
         ON CONFLICT (tenant, term_key, form_key) DO UPDATE
        SET by_hand = true,
+           of_questions = excluded.of_questions AND (g.of_questions OR NOT g.by_hand),
            state = CASE g.state WHEN 'rejected' THEN 'proposed' ELSE g.state END"""
 _OF_TERM: LiteralString = f"""
     SELECT g.form_key, g.form, g.state
@@ -79,12 +82,24 @@ class _Held:
     state: State
 
 
+def told_to(scope: Scope) -> dict[str, Any]:
+    """Return the parameters of what a caller may be told of."""
+    return {**scope.params, "is_admin": scope.is_admin}
+
+
 def key_of(text: str) -> str:
     """Return the key that spellings of a term share; empty if it has no letter."""
     return " ".join(filter(None, map(fold, text.split())))[:_KEY_CHARS].strip()
 
 
-def propose(conn: Connection, tenant: str, term: str, forms: Sequence[str]) -> None:
+def propose(
+    conn: Connection,
+    tenant: str,
+    term: str,
+    forms: Sequence[str],
+    *,
+    of_questions: bool = False,
+) -> None:
     """Store a proposed form of a term; it is not searched yet. Idempotent."""
     key = _named(term, "term")
     named = {_named(one, "expansions"): " ".join(one.split()) for one in forms}
@@ -96,6 +111,7 @@ def propose(conn: Connection, tenant: str, term: str, forms: Sequence[str]) -> N
         "most": MOST_FORMS + 1,
         "term_key": key,
         "term": " ".join(term.split()),
+        "of_questions": of_questions,
         "keys": list(named),
         "forms": list(named.values()),
     }
@@ -116,7 +132,7 @@ def decide(
 
     Without any named: what is proposed, and a rejection takes back what is approved.
     """
-    values = {**scope.params, "term_key": key_of(term), "state": state}
+    values = {**told_to(scope), "term_key": key_of(term), "state": state}
     held = {one.form_key: one for one in fetch_all(conn, _Held, _OF_TERM, values)}
     if not held:
         raise NotFoundError

@@ -85,7 +85,7 @@ def note_other_words(
     for word, asked in conn.execute(_NOTE, given).fetchall():
         if asked == PROPOSE_AFTER:
             try:
-                glossary_terms.propose(conn, tenant, word, [other])
+                glossary_terms.propose(conn, tenant, word, [other], of_questions=True)
             except InvalidRequestError as exc:
                 # A glossary that is full, or a word without a letter.
                 log.info("unwritten_word_not_proposed", code=exc.error_code)
