@@ -104,9 +104,8 @@ def prepare_answer(
     entries = load_evidence(context.pool, plan, facility, page, left.left_ms)
     if asked.style == "numeric":
         # A number is a place among the results.
-        entries = [
-            one for one in entries if one.is_hit and one.rank <= asked.max_sources
-        ]
+        most = min(asked.max_sources, plan.limit)
+        entries = [one for one in entries if one.is_hit and one.rank <= most]
     labels = compose_answer.make_labels(entries, asked.style)
     marks = Marks(labels, asked.style, asked.marked)
     values = {one.row.entry_id: one.values.superseded_by for one in page}

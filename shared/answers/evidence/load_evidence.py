@@ -9,13 +9,14 @@ from shared.errors import DatabaseConnectionError, DatabaseQueryError
 from shared.log import get_logger
 from shared.postgres.pool import Pool, connection
 from shared.search.query.plan import Plan
+from shared.search.response.end_search import EVIDENCE_HITS
 from shared.search.results.hydrate import HitRow, hydrate_threads
 from shared.search.results.result_page import Shown
 from shared.text.facility.facility import Facility
 
 log = get_logger()
 
-MOST_HITS, THREADS_READ = 10, 3
+THREADS_READ = 3
 
 
 def load_evidence(
@@ -25,7 +26,7 @@ def load_evidence(
 
     Without the threads there is less evidence; the hits are there in any case.
     """
-    best = list(page[:MOST_HITS])
+    best = list(page[:EVIDENCE_HITS])
     threads = [one.row.thread_id for one in best[:THREADS_READ] if one.row.thread_id]
     others: list[HitRow] = []
     # What a filter excludes is not brought back by its thread.

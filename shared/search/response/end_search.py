@@ -51,11 +51,13 @@ log = get_logger()
 LATE_READ_MS = 400
 # The share of the time left that reading facts may take: the page is worth more.
 FACTS_SHARE = 0.4
+# Answers and cards are made of so many hits, however few are shown.
+EVIDENCE_HITS = 10
 
 
 @dataclass(frozen=True, slots=True)
 class FoundPage:
-    """A page of hits to make an answer of, and the search that found it."""
+    """The best hits, to make an answer of, and the search that found them."""
 
     context: SearchContext
     plan: Plan
@@ -156,17 +158,18 @@ def end_search(
     runs = fold.group_runs(conclusion.ranked)
     try:
         left_ms = max(LATE_READ_MS, _left_ms(context, job))
-        page = read_page(context.pool, plan, runs, left_ms)
+        best = read_page(context.pool, plan, runs, left_ms, least=EVIDENCE_HITS)
+        page = best[: plan.limit]
         marker = make_marker(context, plan, conclusion, page)
         hits = mark_passages(context, plan.scope.tenant, page, marker)
         parts = build_response_parts(
             context, plan, conclusion, hits, marker, _left_ms(context, job)
         )
         following = paging.following(context.signer, plan, job.job_id, runs, page)
-        found = FoundPage(context, plan, conclusion, page, parts.covered)
+        found = FoundPage(context, plan, conclusion, best, parts.covered)
         answer = beside.answer_question(found, _left_ms(context, job))
         cards_began = time.perf_counter()
-        cards = beside.make_cards(context, plan, page, _left_ms(context, job))
+        cards = beside.make_cards(context, plan, best, _left_ms(context, job))
         parts = parts._replace(cards=cards)
     except (DatabaseConnectionError, DatabaseQueryError) as exc:
         return EndedSearch(conclusion, None, exc)

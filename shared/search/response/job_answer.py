@@ -102,7 +102,8 @@ def read_answer(reader: JobReader, stored: StoredJob) -> SearchAnswer | None:
     """Return the answer to a job, or None where it has none."""
     if stored.state not in _ANSWERED:
         return None
-    plan, conclusion, page = read_hits(reader, stored)
+    plan, conclusion, best = read_hits(reader, stored)
+    page = best[: plan.limit]
     runs = fold.group_runs(conclusion.order.items)
     ended = stored.ended_at or stored.deadline_at
     took = {"total": round((ended - stored.created_at).total_seconds() * 1000, 3)}
@@ -114,14 +115,14 @@ def read_answer(reader: JobReader, stored: StoredJob) -> SearchAnswer | None:
     )
     if stored.ranked is None:
         found = end_search.FoundPage(
-            reader.context, plan, conclusion, page, parts.covered
+            reader.context, plan, conclusion, best, parts.covered
         )
         answer = reader.answer_question(found, READ_MS)
     else:
         answer = read_pinned_answer(
             reader.context.pool, plan.scope, stored.ranked.get("answer"), READ_MS
         )
-    cards = reader.make_cards(reader.context, plan, page, READ_MS)
+    cards = reader.make_cards(reader.context, plan, best, READ_MS)
     parts = parts._replace(cards=cards)
     return respond(plan, stored.id, conclusion, hits, parts, took, following, answer)
 
@@ -129,7 +130,10 @@ def read_answer(reader: JobReader, stored: StoredJob) -> SearchAnswer | None:
 def read_hits(
     reader: JobReader, stored: StoredJob
 ) -> tuple[Plan, Conclusion, ResultPage]:
-    """Return the plan and the conclusion of an ended job, and its page read again."""
+    """Return the plan and the conclusion of an ended job, and its best hits read again.
+
+    They are those of its page, or as many as answers and cards are made of.
+    """
     plan = reader.plan_of(stored)
     branches = _counted_again(reader, plan, branches_of(stored))
     order = order_of(reader, stored, plan, branches)
@@ -140,7 +144,9 @@ def read_hits(
         degraded=verdict.is_degraded(branches),
     )
     runs = fold.group_runs(order.items)
-    return plan, conclusion, read_page(reader.context.pool, plan, runs, READ_MS)
+    least = end_search.EVIDENCE_HITS
+    best = read_page(reader.context.pool, plan, runs, READ_MS, least=least)
+    return plan, conclusion, best
 
 
 def _counted_again(

@@ -76,11 +76,12 @@ def read_page(
     timeout_ms: int,
     *,
     with_values: bool = True,
+    least: int = 0,
 ) -> ResultPage:
     """Return the first hits with their rows; a hit that is gone gives way to the next.
 
     In a run the next of its like takes its place, so that nothing is hidden by a hit
-    that cannot be seen.
+    that cannot be seen. `least`: so many are read where a page has fewer.
     """
     if not runs:
         return []
@@ -89,7 +90,8 @@ def read_page(
     others: Cursor[Other] | None = None
     try:
         with pipelined_connection(pool) as conn:
-            page, rows = _rows(conn, plan, runs, timeout_ms)
+            most = max(plan.limit, least)
+            page, rows = _rows(conn, plan, runs, timeout_ms, most)
             shown = [rows[item.entry_id] for item in page]
             likes = send_copy_counts(conn, plan, page)
             others = (
@@ -119,13 +121,13 @@ def read_page(
 
 
 def _rows(
-    conn: Connection, plan: Plan, runs: Sequence[Run], timeout_ms: int
+    conn: Connection, plan: Plan, runs: Sequence[Run], timeout_ms: int, most: int
 ) -> tuple[list[Ranked], dict[str, HitRow]]:
     gone: set[str] = set()
     rows: dict[str, HitRow] = {}
     while True:
-        near = _first(runs, gone, plan.limit + SPARE)
-        page = near[: plan.limit]
+        near = _first(runs, gone, most + SPARE)
+        page = near[:most]
         if all(item.entry_id in rows for item in page):
             return page, rows
         asked = {one.entry_id for one in near} - rows.keys()

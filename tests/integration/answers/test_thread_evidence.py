@@ -63,6 +63,26 @@ def test_only_the_threads_of_the_first_three_hits_are_read(asking: Asking) -> No
     assert read == {one.replace("OPS", "RE") for one in hits[:THREADS_READ]}
 
 
+def test_an_answer_is_the_same_however_few_hits_are_shown(asking) -> None:
+    words = "gate valve 8 closed "
+    asking.write(
+        *(draft(f"OPS-{n}", f"{words * n}in the list of valves.", n) for n in range(6)),
+        draft("OPS-9", "Gate valve 8 closed because its air had sagged.", 9),
+    )
+    question = "Why did gate valve 8 close?"
+    whole, short = (
+        asking.answer_with_cards(
+            question, mode="keyword", synthesize="deterministic", limit=limit
+        )
+        for limit in (10, 1)
+    )
+    (only,) = short.results
+    assert only.external_id != "OPS-9"
+    assert "[#OPS-9@1]" in (short.answer or "")
+    assert short.answer == whole.answer
+    assert short.cards == whole.cards
+
+
 def test_the_parts_of_a_question_share_the_characters_of_an_answer(asking) -> None:
     tails = (
         "because the oil level had dropped below the lower mark of the glass",
