@@ -270,7 +270,7 @@ def expand_misspelt(
 def _keep_near(want: Want, found: Expansion) -> Expansion:
     word = fold(want.text)
     near = (one for one in found.spellings if spelling.distance(word, one, 1))
-    return replace(found, spellings=tuple(near) if spelling.is_long(word) else ())
+    return replace(found, spellings=tuple(filter(spelling.is_long, near)))
 
 
 def _shares(wanted: Sequence[Want]) -> dict[bool, int]:
