@@ -55,9 +55,15 @@ _CAUSES = (
     r"|lag (?:an|am)|caus\u00e9\w*|causat\w+|causad\w+|dovut\w+"
 )
 _CAUSE = re.compile(rf"\b(?:{_CAUSES}|reasons|traced (?:to|back))\b", re.IGNORECASE)
+# So people write of a cause that they are not sure of.
+_SUPPOSED = (
+    r"(?:i|we) (?:think|believe|suspect|guess|assume)|suspect(?:ed)?|suspicion|probably"
+    r"|presumably|apparently|must have|vermut\w+|wahrscheinlich|offenbar|verdacht"
+    r"|sans doute|probablement|apparemment|probabilmente|forse|probablemente"
+)
 # What says why, in no logbook's own words.
 _REASON = re.compile(
-    rf"\b(?:{_CAUSES}|since|result(?:ed|ing)? (?:of|from|in)|as a result"
+    rf"\b(?:{_CAUSES}|{_SUPPOSED}|since|result(?:ed|ing)? (?:of|from|in)|as a result"
     r"|root|trac(?:ed|k)|found|owing|led to|explain\w*"
     r"|so that|after (?:a|the|it|he|she|they|we)|triggered"
     r"|from (?:a|the)|da\u00df|durch|deshalb"

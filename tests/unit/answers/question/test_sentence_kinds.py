@@ -56,6 +56,17 @@ Chi ha sostituito la pompa?
 ¿Cuándo se cambiará la bomba?
     es + La bomba se cambiará el martes.
 """
+SUPPOSED = """
+Why did the valve close?
+    en + I think it simply fell shut when the air sagged.
+    en + Probably a cracked O ring.
+    en - 01:33 full loss.
+    de + Vermutlich fehlte die Druckluft.
+    fr + Sans doute une fuite d'air.
+    it + Probabilmente mancava l'aria.
+    es + Probablemente faltaba el aire.
+    es - Cerrada a las dos.
+"""
 MOMENTS = """
 When did the valve close?
     en + The valve closed during the owl shift.
@@ -220,7 +231,7 @@ def read_cases(table: str) -> Iterator[tuple[str, str, str, bool]]:
     ("question", "language", "sentence", "fits"),
     [
         case
-        for table in (PLANS, MOMENTS, SPANS, PLACES, PEOPLE, COUNTS)
+        for table in (PLANS, SUPPOSED, MOMENTS, SPANS, PLACES, PEOPLE, COUNTS)
         for case in read_cases(table)
     ],
 )
