@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import subprocess
 from collections import Counter
 from pathlib import Path
 
@@ -22,6 +23,8 @@ WITH_BOUNDS = FULL or CASES > FEW
 SECONDS = 390 + 30 * CASES
 CONFIG = Path(__file__).with_name("schemathesis.toml")
 HOOKS = Path(__file__).with_name("schemathesis_hooks.py")
+# Each kind of failure that is found, by its number; one is a limit of time.
+FOUND, TOO_SLOW = re.compile(r"^ *- (ST\d+) ", re.MULTILINE), "ST112"
 PHASES = {
     "admin": f"examples,{'coverage,' if WITH_BOUNDS else ''}fuzzing,stateful",
     "nobody": "examples,fuzzing",
@@ -50,10 +53,27 @@ def token(running: System, tenant: str, request) -> str:
 def test_no_generated_case_breaks_what_the_description_says(
     running: System, token: str, phases: str, tmp_path: Path
 ):
-    given = ["--header", f"Authorization: Bearer {token}"] if token else []
     report = tmp_path / "cases.ndjson"
+    ended = run_cases(running, token, phases, report)
+    if set(FOUND.findall(ended.stdout)) == {TOO_SLOW}:
+        # A machine that stood still is slow once, a route is so again.
+        report = tmp_path / "again.ndjson"
+        ended = run_cases(running, token, phases, report)
 
-    ended = run_command(
+    assert ended.returncode == 0, ended.stdout[-60000:] + ended.stderr[-2000:]
+    counted = cases_by_route(report)
+    described = routes_of(running)
+    assert set(counted) >= described
+    with running.client(token) as client:
+        for route in described:
+            repeat(client, route, CASES - counted[route])
+
+
+def run_cases(
+    running: System, token: str, phases: str, report: Path
+) -> subprocess.CompletedProcess[str]:
+    given = ["--header", f"Authorization: Bearer {token}"] if token else []
+    return run_command(
         [
             str(BIN / "st"),
             *("--config-file", str(CONFIG), "run", f"{running.url}/openapi.json"),
@@ -64,18 +84,10 @@ def test_no_generated_case_breaks_what_the_description_says(
             *("--report", "ndjson", "--report-ndjson-path", str(report)),
             *("--no-color", "--warnings", "off", "--request-timeout", "10"),
         ],
-        cwd=tmp_path,
+        cwd=report.parent,
         env={**os.environ, "SCHEMATHESIS_HOOKS": str(HOOKS)},
         timeout=SECONDS,
     )
-
-    assert ended.returncode == 0, ended.stdout[-60000:] + ended.stderr[-2000:]
-    counted = cases_by_route(report)
-    described = routes_of(running)
-    assert set(counted) >= described
-    with running.client(token) as client:
-        for route in described:
-            repeat(client, route, CASES - counted[route])
 
 
 def cases_by_route(report: Path) -> Counter[str]:
