@@ -1,8 +1,7 @@
 """Entries: pushed, read by any of their names, listed, followed."""
 
-import json
 import re
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import suppress
 from typing import Any
 from urllib.parse import quote, unquote
@@ -10,12 +9,10 @@ from uuid import UUID
 
 from api.client import models
 from api.client.asynchronous.link import AsyncLink
+from api.client.entry_batches import split_entries
 from api.client.listed_filters import read_filters
 from shared.errors import InvalidRequestError, NotFoundError
 
-_BATCH = 500
-# Half of what a request may have unless its settings say less.
-_BATCH_BYTES = 8_000_000
 _URI = re.compile(r"logchord:[^/]+/([^/]+)/(.+)", re.DOTALL)
 _PERMALINK = re.compile(r".*/e/([^/?#]+)/([^/?#@]+)(?:@([1-9][0-9]*))?(?:[?#].*)?")
 
@@ -39,7 +36,7 @@ class AsyncEntries:
         given = [entries] if isinstance(entries, Mapping) else entries
         pushed: list[models.PushedItem] = []
         start = 0
-        for batch in [list(given)] if atomic else _batches(given):
+        for batch in [list(given)] if atomic else split_entries(given):
             body = {"entries": batch, "atomic": atomic}
             answer = await self._link.read(
                 models.PushedEntries, "POST", "/v1/entries", json=body, params=params
@@ -172,21 +169,6 @@ class AsyncEntries:
         """Return a small picture of a file."""
         path = f"/v1/attachments/{attachment_id}/thumbnail"
         return (await self._link.download(path)).content
-
-
-def _batches(entries: Iterable[Mapping[str, Any]]) -> Iterator[list[dict[str, Any]]]:
-    """Yield entries in requests of a bounded length, in their order."""
-    batch: list[dict[str, Any]] = []
-    size = 0
-    for one in map(dict, entries):
-        length = len(json.dumps(one))
-        if batch and (len(batch) == _BATCH or size + length > _BATCH_BYTES):
-            yield batch
-            batch, size = [], 0
-        batch.append(one)
-        size += length
-    if batch:
-        yield batch
 
 
 def _match(revision: int | None) -> dict[str, str]:

@@ -1,6 +1,5 @@
 """Entries: pushed, read by any of their names, listed, followed."""
 
-import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
@@ -9,13 +8,11 @@ from urllib.parse import quote, unquote
 from uuid import UUID
 
 from api.client import models
+from api.client.entry_batches import split_entries
 from api.client.listed_filters import read_filters
 from api.client.synchronous.link import Link
 from shared.errors import InvalidRequestError, NotFoundError
 
-_BATCH = 500
-# Half of what a request may have unless its settings say less.
-_BATCH_BYTES = 8_000_000
 _URI = re.compile(r"logchord:[^/]+/([^/]+)/(.+)", re.DOTALL)
 _PERMALINK = re.compile(r".*/e/([^/?#]+)/([^/?#@]+)(?:@([1-9][0-9]*))?(?:[?#].*)?")
 
@@ -39,7 +36,7 @@ class Entries:
         given = [entries] if isinstance(entries, Mapping) else entries
         pushed: list[models.PushedItem] = []
         start = 0
-        for batch in [list(given)] if atomic else _batches(given):
+        for batch in [list(given)] if atomic else split_entries(given):
             body = {"entries": batch, "atomic": atomic}
             answer = self._link.read(
                 models.PushedEntries, "POST", "/v1/entries", json=body, params=params
@@ -168,21 +165,6 @@ class Entries:
         """Return a small picture of a file."""
         path = f"/v1/attachments/{attachment_id}/thumbnail"
         return (self._link.download(path)).content
-
-
-def _batches(entries: Iterable[Mapping[str, Any]]) -> Iterator[list[dict[str, Any]]]:
-    """Yield entries in requests of a bounded length, in their order."""
-    batch: list[dict[str, Any]] = []
-    size = 0
-    for one in map(dict, entries):
-        length = len(json.dumps(one))
-        if batch and (len(batch) == _BATCH or size + length > _BATCH_BYTES):
-            yield batch
-            batch, size = [], 0
-        batch.append(one)
-        size += length
-    if batch:
-        yield batch
 
 
 def _match(revision: int | None) -> dict[str, str]:
