@@ -52,7 +52,6 @@ _WHICH = re.compile(
     r"\b(?:which|welche[rsnm]?|quel(?:le)?s?|quale|quali)\s+(\w+)", re.IGNORECASE
 )
 _HOW_MANY = r"(?i)\b(?:how many|wie viele?)\s+"
-_OF_A_DEED = frozenset({"when", "who", "where", "how_long"})
 # What asks for yes or no, of what is over.
 _WHETHER = re.compile(
     r"\W*(?:was|were|did|had|wurden?|war(?:en)?|hatten?)\b", re.IGNORECASE
@@ -97,7 +96,7 @@ def find_unsaid_deed(
     When it was, who did it or whether it was so at all, nobody wrote then. A cause is
     told in words that no question knows.
     """
-    is_asked = question.kind in _OF_A_DEED or _WHETHER.match(question.text)
+    is_asked = question.kind in deeds.KINDS or _WHETHER.match(question.text)
     if not (question.deed and is_asked) or question.is_of_state:
         return None
     is_said = any(

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from shared.answers.evidence.evidence import Candidate, EvidenceEntry, order_in_threads
-from shared.answers.question import numbered_things, sentence_kinds
+from shared.answers.question import deeds, numbered_things, sentence_kinds
 from shared.answers.question.numbered_things import NumberedThing
 from shared.answers.question.question import Question, QuestionName
 from shared.text.facts import make_comparable
@@ -45,8 +45,6 @@ _LEAST_SHARE, _LEAST_SHARE_BY_WORDS = 0.5, 0.7
 _WHOLE_COVERAGE, _DEED_COVERAGE = 0.9, 0.7
 # A sentence in another language has none of the words, and is as near as a copy.
 _SAME_MEANING = 0.65
-# Where, when and by whom something was done is told with what was done.
-_OF_A_DEED = frozenset({"when", "who", "where", "how_long"})
 # A title with so many words that the question has not tells something of its own.
 _LEAST_ADDED = 2
 
@@ -132,7 +130,7 @@ class SentenceScores:
         ]
         is_of_latest = question.is_of_state or question.is_of_last
         self._latest = self._find_latest() if is_of_latest else None
-        self._is_of_deed = bool(question.deed) and question.kind in _OF_A_DEED
+        self._is_of_deed = bool(question.deed) and question.kind in deeds.KINDS
 
     @property
     def is_gated(self) -> bool:

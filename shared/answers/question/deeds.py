@@ -3,6 +3,8 @@
 import re
 from collections.abc import Iterator, Sequence
 
+# Where, when and by whom something was done is told with what was done.
+KINDS = frozenset({"when", "who", "where", "how_long"})
 # How the word for it ends, or is built, behind what makes it passive or perfect.
 _IRREGULAR = """
     broken brought built burnt caught cut driven found hidden hit hung hurt lost
