@@ -230,11 +230,11 @@ _TO_SET_UP = (
     r"med|set(?: up)?|created?|hinzugef\u00fcgt|eingebaut|eingerichtet|erg\u00e4nzt"
     r"|ajout\u00e9e?|install\u00e9e?|aggiunt[ao]|a\u00f1adid[ao]|a\u00f1adimos)"
 )
-# None of them ends a clause; `4,2` is one.
-_WORDS = r"(?:[^\s;!?]{0,19}[^\s,;!?]\s)"
+# It does not end a clause; `4,2` is one.
+_A_WORD = r"(?:[^\s;!?]{0,19}[^\s,;!?]\s)"
 SET_UP = re.compile(
-    rf"{_TO_SET_UP}\s{_WORDS}{{0,8}}?{_A_DEVICE}"
-    rf"|(?<!\w){_A_DEVICE}(?=\s{_WORDS}{{0,6}}?{_TO_SET_UP}(?!\w))",
+    rf"{_TO_SET_UP}\s{_A_WORD}{{0,8}}?{_A_DEVICE}"
+    rf"|(?<!\w){_A_DEVICE}(?=\s{_A_WORD}{{0,6}}?{_TO_SET_UP}(?!\w))",
     re.IGNORECASE,
 )
 _ANY, _GAP = r"\w{0,20}", r"\s(?:[^\s.;!?]{1,40}\s){0,3}?"

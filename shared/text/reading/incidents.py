@@ -176,8 +176,10 @@ def _parts(
     text: str, start: int, end: int, written: datetime, zone: str, own: Own
 ) -> Iterator[_Part]:
     """Yield what a sentence says: one part for each of its steps."""
-    sentence = incident_words.SET_UP.sub(_blanked, text[start:end])
+    sentence = text[start:end]
     possible = [] if sentence.endswith("?") else _possible(sentence, _wanted(own))
+    if any(one.kind == "trip" for one in possible):
+        sentence = incident_words.SET_UP.sub(_blanked, sentence)
     named = times_of_day.find_times_of_day(sentence, written, zone)[:_MOST_CLOCKS]
     if not named and not possible:
         return
