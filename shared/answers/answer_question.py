@@ -14,7 +14,8 @@ from shared.answers.choice.part_answer import Meanings, PartAnswer, answer_part
 from shared.answers.choice.sentence_score import ScoredSentence
 from shared.answers.compose_answer import Marks
 from shared.answers.evidence.evidence import EvidenceEntry
-from shared.answers.evidence.load_evidence import load_evidence
+from shared.answers.evidence.load_evidence import add_newest, load_evidence
+from shared.answers.evidence.newest_matches import read_newest_matches
 from shared.answers.evidence.unwritten_words import find_unwritten_words
 from shared.answers.question import question_scope
 from shared.answers.question.answer_kinds import AnswerKind, find_kind
@@ -101,11 +102,15 @@ def prepare_answer(
     began = time.perf_counter()
     left = Deadline.after(timeout_ms)
     facility = context.facility
+    read = _read_parts(plan, facility) if plan.asks_for_words else []
     entries = load_evidence(context.pool, plan, facility, page, left.left_ms)
     if asked.style == "numeric":
         # A number is a place among the results.
         most = min(asked.max_sources, plan.limit)
         entries = [one for one in entries if one.is_hit and one.rank <= most]
+    for last in (one for one in read if one.is_of_last and asked.style == "id"):
+        newest = read_newest_matches(context.pool, plan, last, left.left_ms)
+        entries = add_newest(entries, newest, facility)
     labels = compose_answer.make_labels(entries, asked.style)
     marks = Marks(labels, asked.style, asked.marked)
     values = {one.row.entry_id: one.values.superseded_by for one in page}
@@ -119,11 +124,6 @@ def prepare_answer(
         return PreparedAnswer(refused, plan, entries, marks)
     if not plan.asks_for_words:
         return PreparedAnswer(writer.list_newest(began), plan, entries, marks)
-    parts = list_parts(plan, facility)
-    if len(parts) == 1:
-        read = [read_question(plan, facility)]
-    else:
-        read = [read_part(one, one, facility) for one in parts]
     compare: Meanings = sentence_meaning.no_meanings
     if plan.intent not in _BY_WORDS:
         compare = meanings or sentence_meaning.make_meanings(
@@ -173,6 +173,13 @@ def prepare_answer(
         "" if unfilled else unsearched,
         values,
     )
+
+
+def _read_parts(plan: Plan, facility: Facility) -> list[Question]:
+    parts = list_parts(plan, facility)
+    if len(parts) == 1:
+        return [read_question(plan, facility)]
+    return [read_part(one, one, facility) for one in parts]
 
 
 @dataclass(slots=True)

@@ -65,10 +65,12 @@ def answer_part(
         known = meanings(question, [one.candidate for one in scored[:COMPARED]])
         scored = scores.add_cosines(scored, known)
     led = _led(scored) if question.kind == "why" else scored
-    if question.kind == "when" and not _tells_when(scored):
+    if question.kind == "when" and (question.is_of_last or not _tells_when(scored)):
         scored = scores.date_by_entries(scored)
         dated = {one.candidate.entry for one in scored if one.is_dated}
         led = [one for one in scored if one.candidate.entry in dated] or scored
+    if question.is_of_last:
+        led = _of_last(question, scored) or led
     is_typed = question.kind not in {"why", "which", "what"}
     chosen = choose_sentences(led, is_typed=is_typed, characters=characters)
     reckoned = reckon_times(question, scored, zone)
@@ -179,6 +181,27 @@ def _have_names_alone(
         if one.thread in threads
         for word in words
     )
+
+
+def _of_last(
+    question: Question, scored: Sequence[ScoredSentence]
+) -> list[ScoredSentence]:
+    """Return the sentences of the last thread that tells what is asked, if any does."""
+    telling = {one.candidate.entry for one in scored if one.fills_slot_of(_LEAST_DATED)}
+    last = max(telling, key=lambda one: (one.time, -one.rank), default=None)
+    return [
+        one
+        for one in scored
+        if last
+        and one.candidate.entry.thread == last.thread
+        and _has_any_word(question, one.candidate)
+    ]
+
+
+def _has_any_word(question: Question, one: Candidate) -> bool:
+    """Tell whether a sentence, its title or its tags have a word of a question."""
+    wanted = question.terms_in(one.entry.language).values()
+    return not (one.terms | one.entry.context_terms).isdisjoint(wanted)
 
 
 def _led(scored: Sequence[ScoredSentence]) -> list[ScoredSentence]:

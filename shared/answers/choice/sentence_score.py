@@ -177,6 +177,7 @@ class SentenceScores:
         return [
             replace(one, is_of_kind=True, is_dated=True)
             if one.coverage >= (_DEED_COVERAGE if self._is_of_deed else _WHOLE_COVERAGE)
+            and not (one.fills_slot and one.is_sure)
             and not one.candidate.entry.is_procedure
             and self._question.is_dated_by(
                 one.candidate.text, one.candidate.entry.row.language
@@ -296,7 +297,7 @@ class SentenceScores:
         about = (
             one
             for one in self._entries
-            if one.is_hit
+            if (one.is_hit or one.is_newest)
             and one.score >= _ABOUT_SCORE * best
             and self._held_by[one.thread] >= _ABOUT_COVERAGE
         )

@@ -71,6 +71,8 @@ class EvidenceEntry:
     facility: Facility = PLAIN
     # Which of its words a question has in another language.
     translations: tuple[TranslatedWord, ...] = ()
+    # Whether it is one of the newest that have all words of a question.
+    is_newest: bool = False
 
     @property
     def time(self) -> datetime:

@@ -41,6 +41,33 @@ def load_evidence(
     return join_evidence(best, others, facility)
 
 
+def add_newest(
+    entries: Sequence[EvidenceEntry], newest: Sequence[HitRow], facility: Facility
+) -> list[EvidenceEntry]:
+    """Return entries with the newest that have all words, each as good as a best hit.
+
+    One that is at hand already is marked as such.
+    """
+    ids = {one.entry_id for one in newest}
+    known = {one.row.entry_id for one in entries}
+    best = max((one.score for one in entries), default=0.0)
+    marked = [
+        replace(one, is_newest=True) if one.row.entry_id in ids else one
+        for one in entries
+    ]
+    last = max((one.rank for one in entries), default=0)
+    return marked + [
+        EvidenceEntry(
+            *(row, best, last + place),
+            is_hit=False,
+            facility=facility,
+            is_newest=True,
+        )
+        for place, row in enumerate(newest, 1)
+        if row.entry_id not in known
+    ]
+
+
 def join_evidence(
     page: Sequence[Shown], others: Sequence[HitRow], facility: Facility
 ) -> list[EvidenceEntry]:

@@ -50,6 +50,6 @@ def find_unwritten_words(
 
 
 def _in_any_language(question: Question, word: str) -> str:
-    terms = {terms[word] for terms in question.terms.values() if word in terms}
+    terms = question.terms_of(word)
     forms = sorted({*terms, *(f"{IDENT_PREFIX}{term}" for term in terms)})
     return " | ".join(map(quote_lexeme, forms))

@@ -98,8 +98,8 @@ _ASKS_LAST = re.compile(
     re.IGNORECASE,
 )
 _LAST_WORDS = """
-    last latest most recent recently zuletzt letzte letzten letztes mal derni\u00e8re
-    fois ultima volta \u00faltima vez status state condition zustand stand
+    last latest most recent recently time zuletzt letzte letzten letztes mal
+    derni\u00e8re fois ultima volta \u00faltima vez status state condition zustand stand
     \u00e9tat stato estado
 """
 _LAST = frozenset(fold_surface(word, "en") for word in _LAST_WORDS.split())

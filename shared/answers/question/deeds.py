@@ -2,6 +2,10 @@
 
 import re
 from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
+from itertools import islice
+
+from shared.text.analysis.tokens import scan
 
 # Where, when and by whom something was done is told with what was done.
 KINDS = frozenset({"when", "who", "where", "how_long"})
@@ -37,6 +41,14 @@ _DOING = re.compile(
     r"(?P<what>[^\W\d_]+)\s(?P<did>[^\W\d_]+)\W*\Z",
     re.IGNORECASE,
 )
+# `Nothing tripped`, `no more trips`, `has not been replaced`.
+_DENIES = re.compile(
+    r"\b(?:nothing|no|none|never|not|without|nichts?|nie|kein\w*|ohne|rien|aucune?|pas"
+    r"|jamais|sans|nessun\w*|niente|mai|senza|ning[u\u00fa]n\w*|nada|nunca|sin)\b"
+    r"|n['\u2019]t\b",
+    re.IGNORECASE,
+)
+_WORDS_DENIED = 3
 # Words for one deed, in five languages. What mends a thing is not all one: when it was
 # repaired is not told by when it was cleaned.
 _ALIKE_WORDS = """
@@ -103,6 +115,15 @@ def list_alike(deed: str) -> str:
     """Return the other words for a deed, with blanks between them."""
     small = deed.lower()
     return " ".join(sorted(one for group in _ALIKE if small in group for one in group))
+
+
+def is_denied(sentence: str, language: str, terms: AbstractSet[str]) -> bool:
+    """Tell whether a sentence says that a deed of these terms was not done."""
+    return any(
+        one.term in terms
+        for denied in _DENIES.finditer(sentence)
+        for one in islice(scan(sentence[denied.end() :], language), _WORDS_DENIED)
+    )
 
 
 def _list_verbs(question: str) -> Iterator[str]:

@@ -108,8 +108,9 @@ class Question:
             return True
         if self.is_of_state:
             return answer_kinds.tells_state(sentence, language)
-        if self.kind in {"who", "when"} and sentence_kinds.is_planned(
-            sentence, language, self.text, self.words
+        if self.kind in {"who", "when"} and (
+            sentence_kinds.is_planned(sentence, language, self.text, self.words)
+            or deeds.is_denied(sentence, language, self._deed_terms(language))
         ):
             return False
         return sentence_kinds.is_of_kind(
@@ -132,6 +133,7 @@ class Question:
             )
             and not sentence.rstrip().endswith("?")
             and not _DENIES.search(sentence)
+            and not deeds.is_denied(sentence, language, self._deed_terms(language))
             and not sentence_kinds.is_planned(sentence, language, self.text, self.words)
         )
 
@@ -165,6 +167,21 @@ class Question:
         """Return the terms of what it takes for done, in texts of a language."""
         own = self.terms_in(language).get(self.deed)
         return _alike_terms(self.deed, language) | ({own} if own else set())
+
+    def terms_of(self, word: str) -> frozenset[str]:
+        """Return the terms of a content word in texts of any language."""
+        return frozenset(one[word] for one in self.terms.values() if word in one)
+
+    def terms_alike(self, word: str) -> frozenset[str]:
+        """Return the terms of other words for a deed, in texts of any language."""
+        return frozenset[str]().union(*(_alike_terms(word, one) for one in self.terms))
+
+    def _deed_terms(self, language: str) -> frozenset[str]:
+        """Return the terms of its words that tell of a deed, and of those alike."""
+        terms = self.terms_in(language)
+        told = [one for one in terms if one == self.deed or deeds.list_alike(one)]
+        alike = (_alike_terms(one, language) for one in told)
+        return frozenset(terms[one] for one in told).union(*alike)
 
     def terms_in(self, language: str) -> dict[str, str]:
         """Return the content words, as texts of a language have them."""

@@ -8,6 +8,8 @@ from typing import Any
 
 import snowballstemmer
 
+from shared.text.words import irregular_forms
+
 MAX_TOKEN_CHARS = 128
 # No word is longer; a stemmer's time grows with what it is given.
 _MAX_STEMMED_CHARS = 40
@@ -19,7 +21,7 @@ _STEMMERS = {
     "es": "spanish",
 }
 STEMMED_LANGUAGES = tuple(sorted(_STEMMERS))
-GERMAN, FRENCH = "de", "fr"
+ENGLISH, GERMAN, FRENCH = "en", "de", "fr"
 _MIN_FRENCH_CHARS = 4
 
 # Letters that are no accent upon another, as who lacks the key writes them.
@@ -87,6 +89,8 @@ def stem(folded: str, language: str) -> str:
     name = _STEMMERS.get(language)
     if name is None or len(word) > _MAX_STEMMED_CHARS or not word.isalpha():
         return word
+    if language == ENGLISH:
+        word = irregular_forms.VERBS.get(word, word)
     stemmed = str(_stemmer(name).stemWord(word)) or word
     if language == FRENCH and len(stemmed) > _MIN_FRENCH_CHARS:
         # Without its accent the é of `arrêtée` is an e like any other.

@@ -173,9 +173,9 @@ def test_the_same_question_twice_has_the_same_answer(asking: Asking) -> None:
             "No entry has \u201cexplode\u201d.",
         ),
         (
-            "How many volts did turbine 2 of the cold box lose?",
+            "How many volts did turbine 2 of the cold box consume?",
             "unsupported_words",
-            "No entry that was found says \u201cvolts\u201d, \u201close\u201d.",
+            "No entry that was found says \u201cvolts\u201d, \u201cconsume\u201d.",
         ),
         (
             "What is the beam energy right now?",

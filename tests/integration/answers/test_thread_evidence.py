@@ -2,6 +2,7 @@
 
 import re
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 
@@ -17,9 +18,9 @@ BEGIN = datetime(2026, 3, 2, 6, tzinfo=UTC)
 CAUSE = "An O ring of the dryer had worn through."
 
 
-def draft(name: str, text: str, hours: int, **more: str) -> EntryDraft:
+def draft(name: str, text: str, hours: int, **more: Any) -> EntryDraft:
     at = BEGIN + timedelta(hours=hours)
-    return EntryDraft("api", name, text, entry_time=at, **more)  # type: ignore[arg-type]
+    return EntryDraft("api", name, text, entry_time=at, **more)
 
 
 @pytest.mark.requirement("S4-29")
@@ -111,3 +112,44 @@ def test_the_parts_of_a_question_share_the_characters_of_an_answer(asking) -> No
 
 def _lengths(answer: str) -> list[int]:
     return [len(re.sub(r" \[#\S+\]", "", part)) for part in answer.split("\n\n")]
+
+
+def test_the_last_time_is_told_however_many_others_are_found_first(asking) -> None:
+    often = "RF cavity 2 tripped at {:02}:10, reset. "
+    asking.write(
+        *(draft(f"OPS-{n}", often.format(n) * 3, 24 * n) for n in range(12)),
+        draft(
+            "OPS-90",
+            "Handover. Quiet night, coffee is out and the lift works again. "
+            "RF cavity 2 tripped at 04:40 on reflected power. Users were told.",
+            24 * 90,
+        ),
+        draft("OPS-91", "RF cavity 3 tripped at 05:00, reset.", 24 * 91),
+        draft("OPS-92", "RF cavity 2 has not tripped since the access.", 24 * 92),
+    )
+    told = asking.answer_with_cards(
+        "When did RF cavity 2 last trip?", mode="keyword", synthesize="deterministic"
+    )
+    assert told.answer is not None
+    # The older ones are not what is asked for.
+    said = "RF cavity 2 tripped at 04:40 on reflected power [#OPS-90@1]."
+    assert told.answer == said
+
+
+def test_the_last_time_is_that_of_what_the_caller_may_see(asking: Asking) -> None:
+    hidden = "Klystron 4 tripped at"
+    asking.write(
+        draft("OPS-1", "Klystron 4 tripped at 04:10.", 0, logbooks=("Shift",)),
+        draft("OPS-2", f"{hidden} 06:20.", 9, logbooks=("Shift",), readers=("ben",)),
+        draft("OPS-3", f"{hidden} 08:30.", 10, logbooks=("Security",)),
+    )
+    told = asking.answer_with_cards(
+        "When did klystron 4 last trip?",
+        filters={"logbook": "Shift"},
+        mode="keyword",
+        synthesize="deterministic",
+    )
+    assert told.answer is not None
+    assert "04:10" in told.answer
+    assert "06:20" not in told.answer
+    assert "08:30" not in told.answer

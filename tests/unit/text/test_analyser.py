@@ -109,12 +109,27 @@ def test_kana_of_half_width_is_found_as_of_full_width(half: str, full: str) -> N
     assert (places[0][0], places[-1][1]) == (0, len(half))
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        "lost lose loses losing",
+        "broke broken break breaking",
+        "stuck sticks sticking",
+        "froze frozen freezes",
+    ],
+)
+def test_the_forms_of_an_english_verb_are_one_term(words: str) -> None:
+    assert len(set(terms(words))) == 1
+    # `Broken` is no such word where another language is written.
+    assert len(set(terms(words, "de"))) > 1
+
+
 def test_sections_are_lines_a_hundred_positions_apart() -> None:
     analysis = analyse(
         Sections("Beam lost", "RF trip", tags=["rf"], authors=["J. Ruiz"]), "en"
     )
-    assert analysis.stream == "beam lost\nrf trip\nrf\nj ruiz"
-    assert "'lost':2 'rf':103,205 'trip':104 'j':306" in analysis.tsvector_literal
+    assert analysis.stream == "beam lose\nrf trip\nrf\nj ruiz"
+    assert "'lose':2 'rf':103,205 'trip':104 'j':306" in analysis.tsvector_literal
 
 
 def test_a_word_keeps_255_positions_and_leaves_fillers() -> None:

@@ -315,3 +315,20 @@ def test_letters_abbreviate_a_thing_that_begin_each_of_its_words() -> None:
     assert not is_named(thing, "Replaced.", frozenset({"valve2"}))
     assert is_named(thing, "Replaced.", frozenset({"vch2"}))
     assert is_named(thing, "Replaced.", frozenset({"chl2"}))
+
+
+@pytest.mark.parametrize(
+    ("sentence", "is_told"),
+    [
+        ("RF2 tripped at 02:40 on reflected power.", True),
+        ("RF2 tripped at 02:40, no damage.", True),
+        ("At 02:40 RF2 drifted up and came back, nothing tripped.", False),
+        ("No trips of RF2 since 02:40.", False),
+        ("RF2 hasn't tripped since 02:40.", False),
+        ("Since 02:40 RF2 has been quiet without a single trip.", False),
+    ],
+)
+def test_what_did_not_happen_is_no_moment_of_it(sentence: str, *, is_told) -> None:
+    question = "When did RF2 last trip?"
+    asked = read_part(question, question, PLAIN)
+    assert asked.is_answered_by(sentence, "en", frozenset()) == is_told
