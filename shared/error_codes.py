@@ -61,6 +61,7 @@ CODES: dict[str, ErrorCode] = {
     "revision_mismatch": ErrorCode(412, Category.REQUEST, _C, retriable=False),
     "body_too_large": ErrorCode(413, Category.REQUEST, _C, retriable=False),
     "unsupported_media_type": ErrorCode(415, Category.REQUEST, _C, retriable=False),
+    "range_not_satisfiable": ErrorCode(416, Category.REQUEST, _C, retriable=False),
     **{
         code: ErrorCode(422, Category.REQUEST, _C, retriable=False)
         for code in (

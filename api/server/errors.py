@@ -120,6 +120,8 @@ def answer(error: LogchordError, state: Any) -> Response:
         headers["Retry-After"] = "1"
     if error.status == 401:  # noqa: PLR2004
         headers["WWW-Authenticate"] = "Bearer"
+    if error.status == 416:  # noqa: PLR2004
+        headers["Content-Range"] = f"bytes */{error.details['bytes']}"
     body = error.body(request_id, admin=admin)
     if getattr(state, "tells_detail", False):
         told = body["error"]

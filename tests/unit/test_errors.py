@@ -150,8 +150,9 @@ opensearch_unavailable 0 network R yes
 llm_unavailable 0 network R yes
 worker_lost 0 capacity R yes
 """
-# Ours beside them: in branch outcomes and in quarantine only, on no route.
+# Ours beside them.
 OUR_ROWS = """
+range_not_satisfiable 416 request C -
 source_paused 409 ingestion C no
 opensearch_refused 0 search C -
 message_rejected 0 request C -

@@ -20,6 +20,7 @@ from api.entries.schemas.attachments import (
     inline_out,
 )
 from api.entries.uploads import Upload
+from api.server.byte_ranges import read_range
 from api.server.errors import CarriedError
 from api.server.json_response import as_json
 from api.server.parameters import IdempotencyKey
@@ -60,6 +61,7 @@ _BODY: dict[str, Any] = {
         },
     }
 }
+_BYTES: dict[str, Any] = {kind: {} for kind in (OCTETS, *sorted(SHOWN_TYPES))}
 # Whatever it is, nobody runs it.
 _INERT = {"Content-Security-Policy": "sandbox", "X-Content-Type-Options": "nosniff"}
 _JPEG = "image/jpeg"
@@ -107,19 +109,25 @@ async def post_attachment(
 @described(
     "Read a file",
     None,
-    *(404, 410, 502),
+    *(404, 410, 416, 502),
     scope="read",
     also={
         200: {
             "description": "Its bytes, never to be shown in place.",
-            "content": {kind: {} for kind in (OCTETS, *sorted(SHOWN_TYPES))},
-        }
+            "content": _BYTES,
+        },
+        206: {"description": "Those that `Range` asks for.", "content": _BYTES},
     },
     response_class=StreamingResponse,
 )
 @audited("read")
-def get_attachment(attachment_id: UUID, caller: Caller, ctx: Ctx) -> Response:
-    """The bytes as they are stored; only four kinds of pictures keep their type."""
+def get_attachment(
+    attachment_id: UUID, request: Request, caller: Caller, ctx: Ctx
+) -> Response:
+    """The bytes as they are stored; only four kinds of pictures keep their type.
+
+    `Range` with one part, and `If-Range` with the `ETag`, go on where something broke.
+    """
     with connection(ctx.pool) as conn:
         found = attachment_states.one(conn, caller.scope, attachment_id)
     if found is None:
@@ -129,14 +137,22 @@ def get_attachment(attachment_id: UUID, caller: Caller, ctx: Ctx) -> Response:
         raise GoneError
     if one.state != "stored" or one.sha256 is None or one.size is None:
         raise _not_here(one)
+    etag = f'"{one.sha256.hex()}"'
+    asked = read_range(request.headers, one.size, etag)
+    part = range(one.size) if asked is None else asked
     headers = {
         "Content-Disposition": _disposition(one.filename),
-        "Content-Length": str(one.size),
+        "Content-Length": str(len(part)),
+        "Accept-Ranges": "bytes",
+        "ETag": etag,
         **_INERT,
     }
-    pieces = _opened(ctx.uploads.store, one.sha256, one.size)
+    if asked is not None:
+        headers["Content-Range"] = f"bytes {part.start}-{part.stop - 1}/{one.size}"
+    pieces = _opened(ctx.uploads.store, one.sha256, one.size, part)
     media_type = shown_type(one.media_type)
-    return StreamingResponse(pieces, headers=headers, media_type=media_type)
+    status = 200 if asked is None else 206
+    return StreamingResponse(pieces, status, headers, media_type)
 
 
 @router.get("/attachments/{attachment_id}/thumbnail")
@@ -188,19 +204,22 @@ async def _sent(request: Request) -> AsyncIterator[Upload]:
         await form.close()
 
 
-def _opened(store: FileStore, sha256: bytes, size: int) -> Iterator[bytes]:
+def _opened(
+    store: FileStore, sha256: bytes, size: int, part: range
+) -> Iterator[bytes]:
     """Open a file before anything is answered; it is closed when it has been read."""
     if not store.has(sha256, size):
         message = "The file is not in the store of attached files."
         raise SourceUnreachableError(message, reason="not_in_store")
     with ExitStack() as opening:
         file = opening.enter_context(store.open(sha256))
+        file.seek(part.start)
         opened = opening.pop_all()
 
     def pieces() -> Iterator[bytes]:
         with opened:
-            while piece := file.read(_PIECE):
-                yield piece
+            for begin in range(part.start, part.stop, _PIECE):
+                yield file.read(min(_PIECE, part.stop - begin))
 
     return pieces()
 

@@ -59,6 +59,46 @@ def test_a_file_is_stored_listed_and_given_back(caller, entry):
     assert given.headers["content-length"] == str(len(given.content))
 
 
+def test_a_part_of_a_file_is_given_to_whoever_plays_it_or_goes_on(caller, entry):
+    data = bytes(range(256)) * 2_000
+    sent = send(caller, entry, data, "trip.bin").json()
+    size, etag = len(data), f'"{sent["sha256"]}"'
+
+    def read(asked: str, **headers: str) -> httpx2.Response:
+        path = f"/v1/attachments/{sent['attachment_id']}"
+        return caller.get(path, headers={"Range": asked, **headers})
+
+    whole = read("")
+    assert (whole.status_code, whole.headers["etag"]) == (200, etag)
+    assert whole.headers["accept-ranges"] == "bytes"
+    for asked, part in (
+        ("bytes=0-0", range(1)),
+        ("bytes=255-300000", range(255, 300_001)),
+        ("bytes=511990-", range(511_990, size)),
+        ("bytes=511990-9999999", range(511_990, size)),
+        ("bytes=-10", range(size - 10, size)),
+        ("bytes=-9999999", range(size)),
+    ):
+        for condition in ({}, {"If-Range": etag}):
+            given = read(asked, **condition)
+            assert given.status_code == 206
+            told = f"bytes {part.start}-{part.stop - 1}/{size}"
+            assert given.headers["content-range"] == told
+            assert given.content == data[part.start : part.stop]
+    # Another file's, several parts, or none that can be read: all of it.
+    for asked, condition in (
+        ("bytes=5-9", {"If-Range": '"other"'}),
+        ("bytes=5-9", {"If-Range": "Sat, 29 Oct 1994 19:43:31 GMT"}),
+        *((asked, {}) for asked in ("bytes=1-2,5-6", "bytes=9-5", "lines=1-2", "x")),
+    ):
+        given = read(asked, **condition)
+        assert (given.status_code, given.content) == (200, data)
+    for asked in (f"bytes={size}-", "bytes=-0"):
+        given = read(asked)
+        assert (given.status_code, code_of(given)) == (416, "range_not_satisfiable")
+        assert given.headers["content-range"] == f"bytes */{size}"
+
+
 def test_the_same_file_again_is_the_same_one(caller, entry):
     first, again = (send(caller, entry, b"log") for _ in range(2))
     other = send(caller, entry, b"log", "other.txt")
