@@ -15,7 +15,7 @@ from psycopg import Connection
 
 from shared.access.scope import SCOPES, Scope
 from shared.errors import AccessError, InvalidRequestError
-from shared.postgres.fetch_rows import fetch_all, fetch_one, fetch_value
+from shared.postgres.fetch_rows import fetch_all, fetch_one
 
 ANY_TENANT = "*"
 DEFAULT_TENANT = "default"
@@ -60,7 +60,7 @@ _REVOKE: LiteralString = """
            FOR UPDATE)
     UPDATE api_key AS k SET revoked_at = coalesce(held.revoked_at, now())
       FROM held WHERE k.key_id = held.key_id
-    RETURNING held.revoked_at IS NULL"""
+    RETURNING k.tenant, held.revoked_at IS NULL AS was_in_use"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +69,14 @@ class CreatedKey:
 
     key_id: str
     token: str
+
+
+@dataclass(frozen=True, slots=True)
+class RevokedKey:
+    """A key that is revoked, now or before."""
+
+    tenant: str
+    was_in_use: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,14 +235,10 @@ def read_place(kept: Sequence[str] | None) -> tuple[datetime, str] | None:
     return None if kept is None else (datetime.fromisoformat(kept[0]), kept[1])
 
 
-def revoke(conn: Connection, tenant: str, key_id: str) -> bool | None:
-    """Revoke a key of the tenant, or of any with `*`.
-
-    False: it was revoked before; None: there is none.
-    """
+def revoke(conn: Connection, tenant: str, key_id: str) -> RevokedKey | None:
+    """Revoke a key of the tenant, or of any with `*`; None: there is none."""
     values = {"key_id": key_id, "tenant": tenant}
-    was_in_use: bool | None = fetch_value(conn, _REVOKE, values)
-    return was_in_use
+    return fetch_one(conn, RevokedKey, _REVOKE, values)
 
 
 def note_use(conn: Connection, key_ids: Iterable[str]) -> None:

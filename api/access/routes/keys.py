@@ -73,7 +73,10 @@ def delete_key(
     """Every API process refuses it within two seconds; a repeat is the same."""
     scope = caller.scope
     with connection(ctx.pool) as conn:
-        if keys.revoke(conn, scope.watched, key_id) is None:
-            raise NotFoundError
+        revoked = keys.revoke(conn, scope.watched, key_id)
+    if revoked is None:
+        raise NotFoundError
+    # Whoever did it, it is told to the admins of the facility that the key is of.
+    caller.audited["tenant"] = revoked.tenant
     log.info("key_revoked", key_id=key_id, by=scope.caller)
     return Response(status_code=204)

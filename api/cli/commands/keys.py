@@ -109,10 +109,10 @@ def revoke(*, key_id: str) -> None:
     """Revoke a key; every API process refuses it within two seconds."""
     _refuse_odd_text(key_id)
     with _database() as conn:
-        done = stored.revoke(conn, stored.ANY_TENANT, key_id)
-        if done:
-            note_command(conn, "logchord keys revoke", key_id)
-    if not done:
+        found = stored.revoke(conn, stored.ANY_TENANT, key_id)
+        if was_in_use := found is not None and found.was_in_use:
+            note_command(conn, "logchord keys revoke", key_id, tenant=found.tenant)
+    if not was_in_use:
         message = f"No key {key_id} is in use; `logchord keys list` shows which are."
         raise CommandError(message, exit_code=output.NOT_FOUND)
     output.current().say(f"Revoked {key_id}.")

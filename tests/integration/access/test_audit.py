@@ -189,6 +189,22 @@ def test_the_command_line_shows_the_audit_and_leaves_rows_of_its_own(
     assert line.endswith(f"[command]  logchord keys create  {key_id}")
     assert "administer done" in line
     assert logchord("audit", "--who", "nobody").stdout == ""
+    logchord("keys", "revoke", key_id)
+    (line, _) = logchord("audit", "--target", key_id).stdout.splitlines()
+    assert line.endswith(f"[command]  logchord keys revoke  {key_id}")
+
+
+def test_admins_read_who_revoked_a_key_of_theirs_from_elsewhere(
+    api: System, tenant: str
+) -> None:
+    key_id = api.key(tenant=tenant).split("_")[1]
+    with api.client(api.key(tenant="*", scopes=("admin",))) as installation:
+        assert installation.delete(f"/v1/keys/{key_id}").status_code == 204
+
+    with api.client(api.key(tenant=tenant, scopes=("admin",))) as operator:
+        found = operator.get("/v1/audit", params={"target": key_id}).json()["items"]
+    told = [(one["request"], one["outcome"]) for one in found]
+    assert told == [("DELETE /v1/keys/{key_id}", "done")]
 
 
 @pytest.mark.requirement("U30")
