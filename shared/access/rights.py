@@ -30,6 +30,15 @@ def as_open(other: LiteralString, entry: LiteralString) -> LiteralString:
             OR {other}.visible_from <= {entry}.visible_from)"""
 
 
+def known_thread(entry: LiteralString) -> LiteralString:
+    """Return the expression for an entry's thread; null: the caller sees no other in it."""
+    return f"""CASE WHEN (
+               SELECT true FROM entry kin
+                WHERE kin.tenant = %(tenant)s AND kin.thread_id = {entry}.thread_id
+                  AND kin.id <> {entry}.id AND {_condition("kin")}
+                LIMIT 1) THEN {entry}.thread_id END"""
+
+
 def _condition(entry: LiteralString) -> LiteralString:
     return f"""(%(logbooks)s::text[] IS NULL OR {entry}.logbooks && %(logbooks)s)
        AND ({entry}.readers IS NULL OR {entry}.readers && %(principals)s::text[])
@@ -38,3 +47,5 @@ def _condition(entry: LiteralString) -> LiteralString:
 
 # The condition for an entry `e`, as nearly every statement calls it.
 SEEN: LiteralString = seen("e")
+# A thread of which only one entry is seen would tell of the others.
+THREAD: LiteralString = known_thread("e")

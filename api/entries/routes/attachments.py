@@ -204,9 +204,7 @@ async def _sent(request: Request) -> AsyncIterator[Upload]:
         await form.close()
 
 
-def _opened(
-    store: FileStore, sha256: bytes, size: int, part: range
-) -> Iterator[bytes]:
+def _opened(store: FileStore, sha256: bytes, size: int, part: range) -> Iterator[bytes]:
     """Open a file before anything is answered; it is closed when it has been read."""
     if not store.has(sha256, size):
         message = "The file is not in the store of attached files."

@@ -55,7 +55,7 @@ def get_thread(
     """Its members that the caller may see, oldest first, with state and timeline."""
     with connection(ctx.pool) as conn:
         found = _members(conn, caller.scope, thread_id)
-        if not found:
+        if not found or found[0].thread_id is None:
             raise NotFoundError
         return _answer(ctx, conn, caller.scope, thread_id, found, amount)
 

@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from typing import Any, LiteralString
 
+from shared.access import rights
+
 # What each filter asks of an entry where it is given. Facts stand in the entry's
 # tsvector, apart from its words; an entry that metadata has not reached yet has none,
 # and passes no filter of them.
@@ -35,7 +37,11 @@ _CONDITIONS: Mapping[LiteralString, tuple[LiteralString, LiteralString]] = {
         """(e.external_id = ANY (%(only_ids)s)
             OR e.id = ANY (%(only_keys)s::uuid[]))""",
     ),
-    "only_threads": ("uuid[]", "e.thread_id = ANY (%(only_threads)s::uuid[])"),
+    "only_threads": (
+        "uuid[]",
+        f"""(e.thread_id = ANY (%(only_threads)s::uuid[])
+            AND {rights.THREAD} IS NOT NULL)""",
+    ),
     "only_others": ("text[]", "e.id::text <> ALL (%(only_others)s)"),
     "only_beyond": ("uuid", "e.thread_id IS DISTINCT FROM %(only_beyond)s::uuid"),
     "only_facts": (
@@ -73,8 +79,9 @@ _CONDITIONS: Mapping[LiteralString, tuple[LiteralString, LiteralString]] = {
     "only_not_logbooks": ("text[]", "NOT e.logbooks && %(only_not_logbooks)s"),
     "only_not_threads": (
         "uuid[]",
-        """(e.thread_id IS NULL
-            OR e.thread_id <> ALL (%(only_not_threads)s::uuid[]))""",
+        f"""(e.thread_id IS NULL
+            OR e.thread_id <> ALL (%(only_not_threads)s::uuid[])
+            OR {rights.THREAD} IS NULL)""",
     ),
     # Letters of ASCII alone are alike in capitals, as OpenSearch has them.
     "only_source_part": (

@@ -36,7 +36,9 @@ _CURRENT: LiteralString = (
            e.event_time, e.modified_at, e.received_at, """
     + entry_fields.columns("e.")
     + """, e.tags, e.metadata, coalesce(m.entities, '[]'::jsonb) AS entities,
-           e.thread_id, e.reply_to, m.language, e.revision, e.doc_version,
+           """
+    + rights.THREAD
+    + """ AS thread_id, e.reply_to, m.language, e.revision, e.doc_version,
            e.content_hash, e.deleted_at, e.delete_reason, e.text_flags, e.flags,
            e.origin, e.readers, e.visible_from,
            CASE WHEN m.revision = e.revision THEN m.flags ELSE '{}' END

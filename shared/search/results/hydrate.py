@@ -49,10 +49,11 @@ class HitRow:
         return ", ".join(self.authors) or None
 
 
-_SHOWN: LiteralString = """
+_SHOWN: LiteralString = f"""
     SELECT e.id AS entry_id, e.source, e.external_id, e.revision, e.kind, e.category,
            e.origin, r.title, coalesce(r.plain, r.text) AS text, e.url, e.authors,
-           e.logbooks, e.tags, e.metadata, e.entry_time, e.event_time, e.thread_id,
+           e.logbooks, e.tags, e.metadata, e.entry_time, e.event_time,
+           {rights.THREAD} AS thread_id,
            coalesce(t.language, 'unknown') AS language,
            EXISTS (SELECT FROM entry_quantity q
                     WHERE q.entry_id = e.id AND q.tenant = %(tenant)s

@@ -4,6 +4,7 @@ from datetime import UTC, datetime
 from itertools import product
 from typing import Any
 
+import httpx2
 import psycopg
 import pytest
 from psycopg.types.json import Jsonb
@@ -12,6 +13,7 @@ from shared.access import rights
 from shared.access.scope import Scope
 from shared.entries.draft import EntryDraft
 from tests.support.fixtures.asking import ANNA, BEN
+from tests.support.fixtures.system import System
 
 LOGBOOKS: tuple[list[str], ...] = ([], ["ops"], ["rf"], ["ops", "rf"])
 READERS: tuple[list[str] | None, ...] = (
@@ -85,3 +87,59 @@ def test_whether_a_word_is_misspelt_is_told_by_no_entry_that_is_hidden(asking):
 
     assert told("klystran", BEN) == (["C"], [])
     assert [told(one) for one in questions] == before
+
+
+def test_no_hit_is_in_a_thread_of_which_the_caller_sees_no_other(asking):
+    asking.write(EntryDraft("api", "A", "Klystron 3 tripped", entry_time=AT))
+    asking.write(EntryDraft("api", "R", "Yes", reply_to="A", readers=("ben",)))
+
+    def hits(query: str, who: Scope, **fields: Any) -> list[tuple[str, str | None]]:
+        found = asking.ask(query, who, **fields)["results"]
+        return [(one["external_id"], one["thread_id"]) for one in found]
+
+    ((_, thread),) = hits("klystron", BEN)
+    assert thread is not None
+    assert hits("klystron", ANNA) == [("A", None)]
+    within = {"filters": {"thread_id": {"in": [thread]}}}
+    outside = {"filters": {"thread_id": {"not": [thread]}}}
+    assert hits("klystron", BEN, **within) == [("A", thread)]
+    assert hits("klystron", BEN, **outside) == []
+    assert hits("klystron", ANNA, **within) == []
+    assert hits("klystron", ANNA, **outside) == [("A", None)]
+
+
+def test_an_entry_with_hidden_replies_alone_is_read_as_one_that_stands_alone(
+    api: System, tenant: str
+) -> None:
+    def client_of(scope: str, subject: str) -> httpx2.Client:
+        scopes = (scope, "read")
+        return api.client(api.key(tenant=tenant, scopes=scopes, subject=subject))
+
+    with client_of("ingest", "anna") as anna, client_of("ingest", "ben") as ben:
+        parent = {"external_id": "A", "text": "RF trip", "logbook": "Ops"}
+        entry_id = anna.post("/v1/entries", json=parent).json()["entry_id"]
+        paths = (
+            *(f"/v1/entries/{entry_id}", f"/v1/entries/{entry_id}/thread"),
+            *(f"/v1/threads/{entry_id}", "/v1/entries", "/e/api/A"),
+        )
+
+        def read(client: httpx2.Client) -> list[tuple[int, Any]]:
+            answers = [client.get(path) for path in paths]
+            return [(one.status_code, _without_ids(one.json())) for one in answers]
+
+        before = read(anna)
+        hidden = {"text": "Yes", "reply_to": "A", "readers": ["ben"]}
+        assert ben.post("/v1/entries", json=hidden).status_code == 201
+        assert read(anna) == before
+        assert ben.get(f"/v1/threads/{entry_id}").status_code == 200
+        assert ben.get(paths[0]).json()["thread_id"] == entry_id
+
+
+def _without_ids(body: dict[str, Any]) -> dict[str, Any]:
+    """Return an answer without what each one has of its own, and the state of work."""
+    error = body.get("error", {})
+    for own in ("id", "request_id"):
+        error.pop(own, None)
+    for one in (body, *body.get("entries", ()), *body.get("items", ())):
+        one.pop("stages", None)
+    return body

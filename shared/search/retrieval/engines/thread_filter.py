@@ -28,6 +28,7 @@ _MEMBERS: LiteralString = f"""
       FROM entry e
      WHERE e.tenant = %(tenant)s AND e.thread_id = ANY (%(threads)s)
        AND e.deleted_at IS NULL{rights.SEEN}
+       AND {rights.THREAD} IS NOT NULL
      ORDER BY e.thread_id, e.id
      LIMIT %(most)s"""
 
