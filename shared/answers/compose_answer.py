@@ -86,7 +86,13 @@ def write_sentences(
     lasts = {one.candidate.entry: one for one in ordered}.values() if unsaid else ()
     return " ".join(
         close_sentence(_plain(one), marks.of(one.candidate.entry))
-        + (_say_beside(one.candidate.entry, unsaid, zone) if one in lasts else "")
+        + (
+            _say_beside(one.candidate.entry, unsaid, zone)
+            if one in lasts
+            else _say_beside(one.candidate.entry, "who", zone)
+            if one.is_signed
+            else ""
+        )
         + (f" ({one.reckoned})" if one.reckoned else "")
         + (_say_written(one.candidate.entry, zone) if one.is_dated else "")
         + say_replaced(one.candidate.text, one.candidate.entry, values, zone)

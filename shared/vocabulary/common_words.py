@@ -43,9 +43,9 @@ _WORDS = {
     """,
     "es": """
     antes como con cual cuando del desde después donde dos durante ella ellos en entre
-    era esta estaba este esto estuvo fue hace hacia hasta hay hizo las los más muy nos
-    otra otro para pero por porque que según ser sin sobre son su sus también tiene
-    todo una uno
+    era esta estaba este esto estuvo fue ha hace hacia han hasta hay hizo las los más
+    muy nos otra otro para pero por porque que según ser sin sobre son su sus también
+    tiene todo una uno
     """,
 }
 _COMMON = {

@@ -112,7 +112,7 @@ def answer_part(
         ),
         has_names_alone=_have_names_alone(question, entries, cited),
         needs_all=question.is_how_to,
-        is_indirect=any(one.is_dated or one.reckoned for one in chosen)
+        is_indirect=any(one.is_dated or one.is_signed or one.reckoned for one in chosen)
         or (question.is_how_to and not any(one.is_procedure for one in cited[:1])),
         is_echo=question.kind == "why"
         and not any(

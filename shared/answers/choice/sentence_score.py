@@ -61,6 +61,8 @@ class ScoredSentence:
     cosine: float | None = None
     # It was done when its entry was written, for all that is known.
     is_dated: bool = False
+    # Who wrote it did it.
+    is_signed: bool = False
     # What is reckoned from it and another one.
     reckoned: str = ""
     # What was done when, where or by whom is told in its thread.
@@ -193,6 +195,11 @@ class SentenceScores:
         coverage = self.coverage(entry, terms | entry.authors)
         text = entry.translate(one.text) if self._question.counted else one.text
         of_kind = self._question.is_answered_by(text, entry.row.language, self._people)
+        is_signed = bool(entry.row.authors) and any(
+            self._question.is_done_by_author(said, entry.row.language)
+            for said in {one.text, entry.translate(one.text)}
+        )
+        of_kind |= is_signed
         if self._question.is_of_state:
             # `Works again` is said of anything.
             of_kind &= coverage >= _ABOUT_COVERAGE
@@ -213,7 +220,13 @@ class SentenceScores:
                 is_echo = self.count_added(one) < _LEAST_ADDED
                 score += weights.title - weights.echo * is_echo
         return ScoredSentence(
-            one, score, coverage, of_kind, is_sure=is_sure, is_of_deed=is_of_deed
+            one,
+            score,
+            coverage,
+            of_kind,
+            is_signed=is_signed,
+            is_sure=is_sure,
+            is_of_deed=is_of_deed,
         )
 
     def count_added(self, one: Candidate) -> int:

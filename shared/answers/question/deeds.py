@@ -1,4 +1,4 @@
-"""What a question takes for done, `repaired`, and other words for the same deed."""
+"""What a question takes for done, `repaired`, other words for that, and who did it."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -6,6 +6,8 @@ from collections.abc import Set as AbstractSet
 from itertools import islice
 
 from shared.text.analysis.tokens import scan
+
+from shared.text.words.folding import fold
 
 # Where, when and by whom something was done is told with what was done.
 KINDS = frozenset({"when", "who", "where", "how_long"})
@@ -89,8 +91,71 @@ _ALIKE_WORDS = """
     lost loss verloren verlust perdu perdue perso persa perdido perdida;
     stopped stop tripped trip shut interrupted angehalten gestoppt ausgefallen
     abgeschaltet arr\u00eat\u00e9 arr\u00eat\u00e9e fermato fermata parado parada;
+    moved shifted displaced verschoben versetzt umgesetzt d\u00e9plac\u00e9
+    d\u00e9plac\u00e9e spostato spostata movido movida desplazado desplazada;
+    reset zur\u00fcckgesetzt quittiert r\u00e9initialis\u00e9 r\u00e9arm\u00e9 resettato
+    ripristinato rearmado restablecido;
+    adjusted aligned tuned realigned adjustment alignment eingestellt nachgestellt
+    justiert ausgerichtet justage r\u00e9gl\u00e9 r\u00e9gl\u00e9e align\u00e9
+    ajust\u00e9 ajust\u00e9e regolato regolata allineato allineata ajustado ajustada
+    alineado alineada regulado;
     released freigegeben lib\u00e9r\u00e9 lib\u00e9r\u00e9e rilasciato liberado;
 """
+# What whoever writes did: behind `I`, or joined to what is, but for what they only saw,
+# said, thought or left to others.
+_ADVERBS = (
+    r"(?:(?:have|had|also|then|now|just|finally|again|already|aussi|d\u00e9j\u00e0|bien"
+    r"|appena|gi\u00e0|anche|ya|tambi\u00e9n|\w+(?:ly|ment|mente)) )*"
+)
+_OTHERS = (
+    r"(?!(?:think|thought|believe\w*|suspect\w*|guess\w*|asked|told|saw|seen|heard"
+    r"|noticed|know|knew|vu|su|dit|demand\u00e9|visto|saputo|detto|chiesto|sabido|dicho"
+    r"|pedido)\b)"
+)
+_BEHIND_I = rf"{_ADVERBS}{_OTHERS}(?P<did>\w+)(?P<more>[^.;:!?]*)"
+_JOINED = re.compile(
+    rf"(?:\b(?:and|et|e|y)|,) (?:then |puis |poi |luego )?{_ADVERBS}(\w+)",
+    re.IGNORECASE,
+)
+_OWN = (
+    re.compile(rf"\b(?:I|we)(?: |['\u2019](?:ve|d) ){_BEHIND_I}", re.IGNORECASE),
+    re.compile(
+        rf"\b(?:j['\u2019]a(?:i|vais)|nous av(?:ons|ions)|on a|abbiamo|avevamo|hemos"
+        rf"|hab\u00edamos) {_BEHIND_I}",
+        re.IGNORECASE,
+    ),
+    re.compile(
+        r"\b(?:hab(?:e|en wir)|wir haben|ich hatte|hatten? (?:ich|wir)|wir hatten)\b"
+        r"(?P<rest>[^.;:!?]*)",
+        re.IGNORECASE,
+    ),
+    re.compile(
+        r"\b(?:ich|wir) (?P<did>\w+ten?)\b|\b(?P<before>\w+ten?) (?:ich|wir)\b"
+        r"|\b(?P<done>\w+) (?:by (?:me|us)|par (?:moi|nous)|da (?:me|noi)"
+        r"|por (?:m\u00ed|nosotros))\b"
+        r"|\b(?:von|durch) (?:mir|mich|uns)\b(?P<rest>[^.;:!?]*)",
+        re.IGNORECASE,
+    ),
+)
+# In other languages these say something else.
+_OWN_IN = {
+    "it": (re.compile(rf"\b(?:ho|avevo) {_BEHIND_I}", re.IGNORECASE),),
+    "es": (
+        re.compile(rf"\bhe {_BEHIND_I}", re.IGNORECASE),
+        re.compile(r"\b(?P<did>\w{2,}(?:\u00e9|\u00ed|[ai]mos))\b", re.IGNORECASE),
+    ),
+}
+# What somebody else said is quoted, or has their name before it.
+_SAID_BY_OTHERS = re.compile(r"\s*(?:>|[A-Z][\w.'-]*(?: [A-Z][\w.'-]*)?:\s)")
+_QUOTES = re.compile('["\u201c\u201d\u201e]')
+_NOT_DONE = re.compile(
+    r"\b(?:not|never|nicht|nie|kein\w*|pas|jamais|non|mai|no|nunca|dass|that|que|che"
+    r"|lassen|fait)\b|n['\u2019]t\b",
+    re.IGNORECASE,
+)
+_WORD = re.compile(r"\w+")
+# So many letters of a verb are alike in its forms.
+_SAME_LETTERS = 4
 _ALIKE = tuple(frozenset(group.split()) for group in _ALIKE_WORDS.split(";"))
 
 
@@ -124,6 +189,41 @@ def is_denied(sentence: str, language: str, terms: AbstractSet[str]) -> bool:
         for denied in _DENIES.finditer(sentence)
         for one in islice(scan(sentence[denied.end() :], language), _WORDS_DENIED)
     )
+
+
+def is_form_of(verb: str, asked: Sequence[str]) -> bool:
+    """Tell whether a word begins as one of some folded words does."""
+    begins = fold(verb)[:_SAME_LETTERS]
+    return bool(begins) and any(word.startswith(begins) for word in asked)
+
+
+def tells_own_deed(sentence: str, language: str, words: Sequence[str]) -> bool:
+    """Tell whether who writes a sentence did one of these words: `I moved the mask`."""
+    if _SAID_BY_OTHERS.match(sentence) or sentence.rstrip().endswith("?"):
+        return False
+    asked = [fold(word) for word in words]
+    return any(
+        is_form_of(verb, asked)
+        for form in (*_OWN, *_OWN_IN.get(language, ()))
+        for found in form.finditer(sentence)
+        if len(_QUOTES.findall(sentence, 0, found.start())) % 2 == 0
+        for verb, end in _list_own_verbs(found)
+        if not _NOT_DONE.search(sentence, _clause_start(found), end)
+    )
+
+
+def _list_own_verbs(found: re.Match[str]) -> Iterator[tuple[str, int]]:
+    """Yield what may be a verb of what somebody says of themselves, and its end."""
+    for name, said in found.groupdict().items():
+        if said is None:
+            continue
+        form = _JOINED if name == "more" else _WORD
+        for verb in form.finditer(found.string, *found.span(name)):
+            yield verb[form.groups], verb.end()
+
+
+def _clause_start(found: re.Match[str]) -> int:
+    return 1 + max(found.string.rfind(mark, 0, found.start()) for mark in ".;:!?,")
 
 
 def _list_verbs(question: str) -> Iterator[str]:

@@ -117,6 +117,12 @@ class Question:
             self.kind, self.counted, sentence, language, people
         )
 
+    def is_done_by_author(self, sentence: str, language: str) -> bool:
+        """Tell whether who writes a sentence did what it is asked who did."""
+        return self.kind == "who" and deeds.tells_own_deed(
+            sentence, language, self._deeds
+        )
+
     def is_dated_by(self, sentence: str, language: str) -> bool:
         """Tell whether an entry with a sentence was written when this was done.
 
@@ -125,17 +131,19 @@ class Question:
         return (
             self.kind == "when"
             and sentence_kinds.asks_past(self.text)
-            and sentence_kinds.tells_done(
-                sentence,
-                [self.deed, *deeds.list_alike(self.deed).split()]
-                if self.deed
-                else self.words,
-            )
+            and sentence_kinds.tells_done(sentence, self._deeds)
             and not sentence.rstrip().endswith("?")
             and not _DENIES.search(sentence)
             and not deeds.is_denied(sentence, language, self._deed_terms(language))
             and not sentence_kinds.is_planned(sentence, language, self.text, self.words)
         )
+
+    @property
+    def _deeds(self) -> Sequence[str]:
+        """Return the words for what it takes for done; all, where that is not clear."""
+        if not self.deed:
+            return self.words
+        return [self.deed, *deeds.list_alike(self.deed).split()]
 
     @property
     def called(self) -> tuple[QuestionName | NumberedThing, ...]:

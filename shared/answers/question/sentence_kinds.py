@@ -6,7 +6,7 @@ In the five languages of the words; one line a language where they differ.
 import re
 from collections.abc import Sequence
 
-from shared.answers.question import plain_numbers
+from shared.answers.question import deeds, plain_numbers
 from shared.answers.question.answer_kinds import AnswerKind
 from shared.answers.question.counts import NUMERALS
 from shared.answers.question.empty_words import is_empty
@@ -143,7 +143,8 @@ _PERSON = re.compile(
 )
 # Who is named as whoever did it: `Peter Novak repaired the chiller`, `by Novak`.
 _DOER = re.compile(
-    r"\A[A-Z][a-z\u00df-\u00ff]+(?: [A-Z][a-z\u00df-\u00ff]+)? (?:has |had )?"
+    r"\A(?!(?:We|They|He|She|It|This|That|Which|Who|You|Someone|Somebody|Nobody) )"
+    r"[A-Z][a-z\u00df-\u00ff]+(?: [A-Z][a-z\u00df-\u00ff]+)? (?:has |had )?"
     r"[a-z]{2,}ed (?:the|an?|all|both|it)\b"
     rf"|\b(?:by|par|por|da) (?!(?i:{_WEEKDAY}|{_MONTH})\b)[A-Z][a-z\u00df-\u00ff]+"
     # Each noun is written so in German.
@@ -291,13 +292,12 @@ _DONE = re.compile(
     r"\b\w{2,}(?:ed|te?|en|\u00e9e?s?|[aiu]t[oaie]|[ai]d[oa]s?|\u00f3)\b", re.IGNORECASE
 )
 _WORD = re.compile(r"\w+")
-_SAME_LETTERS = 4
 
 
 def tells_done(sentence: str, words: Sequence[str]) -> bool:
     """Tell whether a sentence tells of one of these words as of something done."""
     asked = [fold(word) for word in words]
-    return any(_is_asked(one[0], asked) for one in _DONE.finditer(sentence))
+    return any(deeds.is_form_of(one[0], asked) for one in _DONE.finditer(sentence))
 
 
 def asks_past(question: str) -> bool:
@@ -321,14 +321,9 @@ def is_planned(
     asked = [fold(word) for word in words]
     own = _IN_LANGUAGE.get(language, _PLANNED)
     return any(
-        _is_asked(verb, asked)
+        deeds.is_form_of(verb, asked)
         for form in {_PLANNED, _PLANNED_BEHIND, own}
         for found in form.finditer(sentence)
         for said in found.groups()
         for verb in _WORD.findall(said or "")
     )
-
-
-def _is_asked(verb: str, asked: Sequence[str]) -> bool:
-    begins = fold(verb)[:_SAME_LETTERS]
-    return bool(begins) and any(word.startswith(begins) for word in asked)

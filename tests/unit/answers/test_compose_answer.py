@@ -145,3 +145,9 @@ def test_a_question_that_would_be_none_without_words_is_not_offered(
     asked = read_part(text, text, PLAIN)
     judgement = Judgement("clarify", "unsupported_words", "D", unsupported)
     assert list_questions(asked, judgement, (), ()) == offered
+
+
+def test_behind_what_an_author_did_stands_who_that_is() -> None:
+    (one,) = scored(entry("I moved the mask.", title="", authors=["Hugo Moreau"]))
+    told = write_sentences([replace(one, is_signed=True)], UNMARKED, {}, "UTC")
+    assert told == "I moved the mask. (written by Hugo Moreau)"

@@ -517,3 +517,11 @@ def test_a_time_of_something_near_is_not_when_it_was_done() -> None:
 def test_asked_who_wrote_something_any_entry_of_it_tells() -> None:
     part = answer("Who wrote the night summary?", made("Night summary: all quiet."))
     assert (part.judgement.status, part.is_of_kind) == ("grounded", True)
+
+
+@pytest.mark.parametrize(("authors", "grade"), [(["Hugo Moreau"], "B"), ([], "D")])
+def test_whoever_wrote_in_the_first_person_did_it(authors, grade) -> None:
+    text = "Closed at 03:36. I moved the mask on Friday."
+    part = answer("Who moved the mask?", made(text, authors=authors))
+    assert part.judgement.grade == grade
+    assert any(one.is_signed for one in part.chosen) is (grade == "B")

@@ -160,6 +160,8 @@ Dove è la perdita?
 """
 PEOPLE = """
 Who replaced the pump?
+    en - They replaced the pump.
+    en - It had replaced the pump.
     en + The pump was replaced by the vacuum group.
     en + The pump was replaced by Ruiz.
     en - The pump was replaced by Monday.
@@ -177,6 +179,49 @@ Chi ha sostituito la pompa?
 ¿Quién cambió la bomba?
     es + La bomba fue cambiada por García.
     es - La bomba fue cambiada por error.
+"""
+# Who writes so has done it; a table as above.
+OWN_DEEDS = """
+Who moved the mask?
+    en + My fault in part: I moved the mask half a millimetre.
+    en + We've now moved the mask.
+    en + Yesterday I moved the mask, fixed the hutch and left.
+    en + I opened the hutch, then moved the mask.
+    en + The mask was moved by me.
+    en - I will move the mask.
+    en - We never moved the mask.
+    en - I think the crew opened the hutch and moved the mask.
+    en - I saw that somebody moved the mask.
+    en - Hugo Moreau: I moved the mask.
+    en - He said "I moved the mask" at noon.
+    en - > I moved the mask
+    en - Should I have moved the mask?
+    de + Habe die Blende heute verschoben.
+Wer hat die Pumpe getauscht?
+    de + Heute haben wir die Pumpe getauscht.
+    de + Ich tauschte die Pumpe.
+    de + Die Pumpe wurde von mir getauscht.
+    de - Ich habe die Pumpe nicht getauscht.
+    de - Wir haben gesehen, dass jemand die Pumpe getauscht hat.
+    fr + J'ai déjà remplacé la pompe.
+    en + We swapped the pump.
+Qui a remplacé la pompe ?
+    fr + J'ai fermé la vanne et remplacé la pompe.
+    fr + Nous avons remplacé la pompe.
+    fr - Je n'ai pas remplacé la pompe.
+    fr - J'ai vu que la pompe a été remplacée.
+Chi ha sostituito la pompa?
+    it + Ho sostituito la pompa.
+    it + Abbiamo appena sostituito la pompa.
+    it - Non abbiamo sostituito la pompa.
+    it - Hanno sostituito la pompa.
+¿Quién cambió la bomba?
+    es + He cambiado la bomba.
+    es + Ayer cambié la bomba.
+    es + Hemos parado y cambiado la bomba.
+    es - No hemos cambiado la bomba.
+    es - Cambió la bomba.
+    en - He changed the pump.
 """
 COUNTS = """
 How many pumps failed?
@@ -240,3 +285,13 @@ def test_a_sentence_answers_a_question_of_its_kind(
 ) -> None:
     asked = read_part(question, question, PLAIN)
     assert asked.is_answered_by(sentence, language, frozenset()) is fits
+
+
+@pytest.mark.parametrize(
+    ("question", "language", "sentence", "fits"), [*read_cases(OWN_DEEDS)]
+)
+def test_who_writes_in_the_first_person_did_it(
+    question: str, language: str, sentence: str, *, fits: bool
+) -> None:
+    asked = read_part(question, question, PLAIN)
+    assert asked.is_done_by_author(sentence, language) is fits
