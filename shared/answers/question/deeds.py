@@ -6,7 +6,6 @@ from collections.abc import Set as AbstractSet
 from itertools import islice
 
 from shared.text.analysis.tokens import scan
-
 from shared.text.words.folding import fold
 
 # Where, when and by whom something was done is told with what was done.
