@@ -99,7 +99,9 @@ def test_a_key_that_nobody_knows_is_refused_to_each_and_looked_up_again(
     token = token_of(database)
     with psycopg.connect(database) as conn:
         for one in keys.list_keys(conn, "*"):
-            assert keys.revoke(conn, "*", one.key_id).was_in_use
+            revoked = keys.revoke(conn, "*", one.key_id)
+            assert revoked is not None
+            assert revoked.was_in_use
 
     async def find() -> list[Any]:
         async with callers(database) as known:
