@@ -13,7 +13,6 @@ from shared.agents import tools, turn_rows
 from shared.agents.ask_model import AgentProcess
 from shared.agents.take_turn import CALLS_OF_TURN
 from shared.agents.tools import AgentTool
-from shared.agents.turn_lease import renewed
 from shared.entries import refs
 from shared.errors import InvalidRequestError, LogchordError, NotFoundError
 from shared.log import get_logger
@@ -102,7 +101,7 @@ def run_call(
         return True
 
     # A call may take longer than a lease where a model is loaded for it first.
-    with renewed(process.pool, hold):
+    with turn_rows.renewed(process.pool, hold):
         error = attempt(carry_out)
     if error is not None:
         outcomes.append(_failed(name, error))

@@ -26,7 +26,6 @@ from shared.agents.bounds import ExitReason, reason_without_end
 from shared.agents.call_outcomes import INVALID, REPEATED, keep_outcomes, refuse_call
 from shared.agents.read_calls import WantedCall
 from shared.agents.tools import AgentTool
-from shared.agents.turn_lease import renewed
 from shared.agents.turn_rows import Claim, RunningJob, TurnRow
 from shared.log import get_logger
 from shared.postgres.pool import connection
@@ -208,7 +207,7 @@ def _ask(
     offered = tools.list_tools(plan)
     is_last = process.bounds.is_last(claim.row.turn_no)
     began = time.perf_counter()
-    with renewed(process.pool, partial(_renew, claim)) as is_over:
+    with turn_rows.renewed(process.pool, partial(_renew, claim)) as is_over:
         try:
             said, digest = ask_model(
                 process, job, plan, claim, before, offered, is_over, is_last=is_last

@@ -1,6 +1,8 @@
 """The turns of an agent as rows, claimed under a lease."""
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, LiteralString
 from uuid import UUID, uuid4
@@ -9,6 +11,8 @@ from psycopg import Connection
 from psycopg.types.json import Jsonb
 
 from shared.postgres.fetch_rows import fetch_all, fetch_one
+from shared.postgres.pool import Pool
+from shared.work import leases
 
 # A holder that has not renewed its lease for so long is gone.
 LEASE_SECONDS, RENEW_SECONDS = 5.0, 2.0
@@ -195,6 +199,14 @@ def claim(conn: Connection, job_id: UUID, tenant: str, turn_no: int) -> Claim | 
 def renew(conn: Connection, one: Claim) -> bool:
     """Renew the lease of a turn; False: it was lost to another worker."""
     return conn.execute(_RENEW, one.key).fetchone() is not None
+
+
+def renewed(
+    pool: Pool, renew: Callable[[Connection], object]
+) -> AbstractContextManager[Callable[[], bool]]:
+    """Renew the lease of a turn while the block runs: its job has a deadline."""
+    timing = leases.Timing(LEASE_SECONDS, RENEW_SECONDS, math.inf)
+    return leases.renewed(pool, renew, timing)
 
 
 def hold(conn: Connection, job_id: UUID, tenant: str, turn_no: int) -> None:

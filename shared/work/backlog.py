@@ -12,6 +12,7 @@ from psycopg import Connection
 from shared.postgres.fetch_rows import fetch_value
 from shared.postgres.pool import Pool, connection
 from shared.work import due_work
+from shared.work.leases import MAX_STRIKES
 
 # Whose it is, and which entry.
 Named = tuple[str, UUID]
@@ -87,5 +88,5 @@ def any_live(conn: Connection, stages: Sequence[str]) -> bool:
     """Tell whether live work of any of these stages waits for a worker."""
     with conn.transaction():
         conn.execute(due_work.BY_INDEX)
-        values = {"stages": list(stages), "max_strikes": due_work.MAX_STRIKES}
+        values = {"stages": list(stages), "max_strikes": MAX_STRIKES}
         return bool(fetch_value(conn, _ANY_LIVE, values))

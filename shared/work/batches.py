@@ -6,19 +6,14 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import Protocol, Self
+from functools import partial
 from uuid import UUID
 
-from psycopg import Connection
-
-from shared.errors import DatabaseConnectionError, DatabaseQueryError
-from shared.log import get_logger
 from shared.postgres.pool import Pool, connection
 from shared.work import backlog, due_work, stage_pauses
 from shared.work.bulk_turn import Turn
 from shared.work.due_work import Claim, ClaimCursor
-
-log = get_logger()
+from shared.work.leases import Timing, renewed
 
 TASK_SECONDS = 15.0
 # One byte that children of a prefork worker share with their parent, which alone is
@@ -28,15 +23,6 @@ _BULK_TURN = Turn()
 # Only one thread of a process at a time works on an entry alone: if the process dies,
 # a second such entry would get a strike for the first.
 _ALONE = threading.Lock()
-
-
-@dataclass(frozen=True, slots=True)
-class Timing:
-    """The length of a lease, the interval of its renewal, and its hard limit."""
-
-    lease_seconds: float = due_work.LEASE_SECONDS
-    renew_seconds: float = 5.0
-    hard_seconds: float = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,66 +39,6 @@ class GivesWay:
         if is_waited_for and self.told is not None:
             self.told()
         return is_waited_for
-
-
-class Renew(Protocol):
-    """Extends a lease of one table and returns how many rows are still ours."""
-
-    def __call__(
-        self, conn: Connection, claim_id: UUID, *, lease_seconds: float
-    ) -> int:
-        """Extend the lease by the database's clock."""
-
-
-class Lease:
-    """Keeps a batch's rows ours while it is worked on, at most its hard limit."""
-
-    def __init__(
-        self,
-        pool: Pool,
-        claim_id: UUID,
-        timing: Timing | None = None,
-        on_hung: Callable[[], None] | None = None,
-        *,
-        renew: Renew = due_work.renew,
-    ) -> None:
-        self._pool = pool
-        self._claim_id = claim_id
-        self._renew = renew
-        self._timing = timing or Timing()
-        self._on_hung = on_hung
-        self._ends = time.monotonic() + self._timing.hard_seconds
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="lease", daemon=True)
-
-    def __enter__(self) -> Self:
-        """Start renewing."""
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """Stop renewing."""
-        self._stop.set()
-        self._thread.join(timeout=self._timing.renew_seconds)
-
-    def _run(self) -> None:
-        while not self._stop.wait(self._until_next()):
-            if time.monotonic() >= self._ends:
-                # A hung thread cannot be ended: it loses its claim, and its process.
-                log.error("work_hung", seconds=self._timing.hard_seconds)
-                if self._on_hung is not None:
-                    self._on_hung()
-                return
-            try:
-                with connection(self._pool) as conn:
-                    seconds = self._timing.lease_seconds
-                    if self._renew(conn, self._claim_id, lease_seconds=seconds) == 0:
-                        return
-            except (DatabaseConnectionError, DatabaseQueryError) as exc:
-                log.warning("lease_not_renewed", error=exc.error_code)
-
-    def _until_next(self) -> float:
-        return max(0.0, min(self._timing.renew_seconds, self._ends - time.monotonic()))
 
 
 def claim_batches(
@@ -173,7 +99,12 @@ def claim_batches(
                 bound = (
                     bound.after(taken) if named is None and is_full else ClaimCursor()
                 )
-                with Lease(pool, taken[0].claim, timing, on_hung):
+                renew = partial(
+                    due_work.renew,
+                    claim_id=taken[0].claim,
+                    lease_seconds=timing.lease_seconds,
+                )
+                with renewed(pool, renew, timing, on_hung):
                     yield taken
                 _BULK_TURN.give_back(used=is_bulk)
                 if taken[0].is_probe:

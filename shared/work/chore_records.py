@@ -5,7 +5,6 @@ death goes on from there. At most one chore of a kind is unfinished.
 """
 
 import json
-import random
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
@@ -17,7 +16,7 @@ from psycopg import Connection
 from shared.errors import ConflictError, LogchordError, NotFoundError, WorkerLostError
 from shared.ids import uuid7
 from shared.postgres.fetch_rows import fetch_all, fetch_one, fetch_value
-from shared.work.due_work import LEASE_SECONDS, MAX_STRIKES
+from shared.work.leases import LEASE_SECONDS, MAX_STRIKES, draw_wait
 
 EXPIRE, RECONCILE_INDEX = "expire", "reconcile_index"
 REBUILD_INDEX = "rebuild_index"
@@ -30,7 +29,7 @@ COUNT_WORDS = "count_words"
 MINE_GLOSSARY = "mine_glossary"
 KEPT_DAYS = 30
 
-_BACKOFF_BASE_SECONDS = 2.0
+_BACKOFF_SECONDS = 2.0
 _OUTAGE_SECONDS = 5.0
 # How often a step looks whether what it waits for has come.
 LOOK_SECONDS = 1.0
@@ -61,7 +60,8 @@ _CLAIM: LiteralString = """
        AND ended_at IS NULL AND strikes < %(most)s
        AND due_at <= clock_timestamp()
        AND (leased_until IS NULL OR leased_until <= clock_timestamp())
-    RETURNING id, kind, claim, cursor, done, total, strikes"""
+    RETURNING id, kind, claim, cursor, done, total, strikes,
+              %(lease)s::float8 AS lease_seconds"""
 _RENEW: LiteralString = """
     UPDATE maintenance
        SET leased_until = clock_timestamp() + make_interval(secs => %(lease)s),
@@ -184,6 +184,7 @@ class Chore:
     done: int
     total: int | None
     strikes: int
+    lease_seconds: float
 
     @property
     def key(self) -> dict[str, Any]:
@@ -278,11 +279,10 @@ def claim(
     return fetch_one(conn, Chore, _CLAIM, values)
 
 
-def renew(
-    conn: Connection, claim_id: UUID, *, lease_seconds: float = LEASE_SECONDS
-) -> int:
-    """Extend the lease of a chore; return 0 when it is no longer ours."""
-    return conn.execute(_RENEW, {"claim": claim_id, "lease": lease_seconds}).rowcount
+def renew(conn: Connection, chore: Chore) -> bool:
+    """Extend the lease of a chore; false when it is no longer ours."""
+    values = {"claim": chore.claim, "lease": chore.lease_seconds}
+    return conn.execute(_RENEW, values).rowcount > 0
 
 
 def hold(conn: Connection, chore: Chore) -> bool:
@@ -316,12 +316,13 @@ def retry_chore_later(
     conn: Connection, chore: Chore, error: LogchordError, *, backend: bool
 ) -> None:
     """Make a failed chore due again; a backend's outage is no strike."""
-    wait = _OUTAGE_SECONDS if backend else _BACKOFF_BASE_SECONDS * 2**chore.strikes
+    failures = 0 if backend else chore.strikes
+    first = _OUTAGE_SECONDS if backend else _BACKOFF_SECONDS
     values = {
         **chore.key,
         "given_back": int(backend),
         "error": error.as_json(admin=True),
-        "wait": random.uniform(wait / 2, wait),  # noqa: S311 - not a secret
+        "wait": draw_wait(failures, first=first, least_share=0.5),
     }
     conn.execute(_RETRY_LATER, values)
 

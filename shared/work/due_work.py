@@ -6,7 +6,6 @@ the only redelivery; it goes by the database's clock.
 
 from __future__ import annotations
 
-import random
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -19,21 +18,16 @@ from shared.errors import InternalError, LogchordError
 from shared.ids import uuid7
 from shared.postgres.fetch_rows import fetch_all, fetch_value
 from shared.postgres.pool import format_array
+from shared.work.leases import LEASE_SECONDS, MAX_STRIKES, MOST_WAIT_SECONDS, draw_wait
 
-LEASE_SECONDS = 15.0
-# A death in a batch is none: only what travels alone, or fails by itself, counts. The
-# index `work_spent` is of this number alone: another one needs a migration. Chores have
-# as many.
-MAX_STRIKES = 3
 LIVE, BULK = 0, 1
 EVER = datetime(1970, 1, 1, tzinfo=UTC)
 
 # Upkeep finds a row one to two seconds after it is due again, if no worker does: a
 # smaller base saves little.
-_BACKOFF_BASE_SECONDS = 1.0
-_BACKOFF_CAP_SECONDS = 300.0
+_BACKOFF_SECONDS = 1.0
 # What is due later than any retry was put off, and nobody waits for it.
-PUT_OFF_SECONDS = _BACKOFF_CAP_SECONDS + 60.0
+PUT_OFF_SECONDS = MOST_WAIT_SECONDS + 60.0
 
 # The vectors of one model are due for every model in use: read by the statement that
 # adds, so that a model which is taken into use misses none that is added after it.
@@ -375,21 +369,14 @@ def retry_later(
     backend: bool,
     strike: bool = True,
 ) -> bool:
-    """Make the row due again, or tell that it is not ours; a backend costs nothing.
-
-    Its wait is random, up to a bound that doubles with each attempt.
-    """
-    ceiling = min(
-        _BACKOFF_CAP_SECONDS, _BACKOFF_BASE_SECONDS * 2 ** min(taken.attempts, 16)
-    )
+    """Make the row due again, or tell that it is not ours; a backend costs nothing."""
     retried = conn.execute(
         _RETRY_LATER,
         {
             "entry_id": taken.entry_id,
             "stage": taken.stage,
             "claim": taken.claim,
-            # Full jitter keeps a failed batch from coming back as one.
-            "wait": random.uniform(0.1, ceiling),  # noqa: S311 - not a secret
+            "wait": draw_wait(taken.attempts, first=_BACKOFF_SECONDS),
             "given_back": 1 if backend else 0,
             "strike": 1 if strike and not backend else 0,
             "error": error.as_json(),

@@ -16,14 +16,14 @@ from psycopg import Connection
 from shared.errors import LogchordError
 from shared.ids import uuid7
 from shared.postgres.fetch_rows import fetch_all, fetch_one, fetch_value
-from shared.work.due_work import LEASE_SECONDS
+from shared.work.leases import LEASE_SECONDS, draw_wait
 
 # The source of what the installation does for itself: its chores.
 INSTALLATION = "*"
 # The reason of what was taken back before its end.
 CANCELLED = "cancelled"
 # A failed run comes back sooner than a day, however rarely it is due otherwise.
-_FIRST_BACKOFF_SECONDS = 5.0
+_BACKOFF_SECONDS = 5.0
 _BACKOFF_CAP_SECONDS = 3600.0
 _JITTER = 0.1
 
@@ -50,7 +50,8 @@ _TAKE: LiteralString = """
      WHERE source = %(source)s AND kind = %(kind)s
        AND next_run_at <= clock_timestamp()
        AND (leased_until IS NULL OR leased_until <= clock_timestamp())
-    RETURNING source, kind, claim, cursor, every_seconds, failures"""
+    RETURNING source, kind, claim, cursor, every_seconds, failures,
+              %(lease)s::float8 AS lease_seconds"""
 _RENEW: LiteralString = """
     UPDATE source_schedule
        SET leased_until = clock_timestamp() + make_interval(secs => %(lease)s)
@@ -144,6 +145,7 @@ class Run:
     cursor: dict[str, Any] | None
     every_seconds: float
     failures: int
+    lease_seconds: float
 
     @property
     def key(self) -> dict[str, Any]:
@@ -222,11 +224,10 @@ def take_due_run(
     return fetch_one(conn, Run, _TAKE, values)
 
 
-def renew(
-    conn: Connection, claim_id: UUID, *, lease_seconds: float = LEASE_SECONDS
-) -> int:
-    """Extend the lease of a run; return 0 when it is no longer ours."""
-    return conn.execute(_RENEW, {"claim": claim_id, "lease": lease_seconds}).rowcount
+def renew(conn: Connection, run: Run) -> bool:
+    """Extend the lease of a run; false when it is no longer ours."""
+    values = {"claim": run.claim, "lease": run.lease_seconds}
+    return conn.execute(_RENEW, values).rowcount > 0
 
 
 def store_cursor(conn: Connection, run: Run, cursor: dict[str, Any]) -> bool:
@@ -244,7 +245,11 @@ def finish(
     """End the run and set when the next is due; after a failure, later each time."""
     failures = run.failures + 1 if error is not None else 0
     if wait_seconds is None:
-        wait = _backoff(failures) if failures else _jittered(run.every_seconds)
+        wait = (
+            draw_wait(failures, first=_BACKOFF_SECONDS, most=_BACKOFF_CAP_SECONDS)
+            if failures
+            else _jittered(run.every_seconds)
+        )
     else:
         wait = _jittered(wait_seconds)
     values = {
@@ -324,8 +329,3 @@ def keep_only(conn: Connection, source: str, kinds: Sequence[str]) -> int:
 def _jittered(seconds: float) -> float:
     # Many sources of one period do not stay in step.
     return seconds * random.uniform(1 - _JITTER, 1 + _JITTER)  # noqa: S311 - no secret
-
-
-def _backoff(failures: int) -> float:
-    ceiling = _FIRST_BACKOFF_SECONDS * 2 ** min(failures, 16)
-    return random.uniform(0.1, min(_BACKOFF_CAP_SECONDS, ceiling))  # noqa: S311

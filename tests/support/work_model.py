@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 from uuid import UUID
 
 from shared.work import stage_pauses
-from shared.work.due_work import MAX_STRIKES, Claim
+from shared.work.due_work import Claim
+from shared.work.leases import MAX_STRIKES
 from shared.work.quarantine_budget import Budget
 
 BUDGET = Budget(percent=100, in_row=2)

@@ -27,8 +27,9 @@ from shared.sources.current_settings import CurrentSettings
 from shared.text.facility.facility import Facility
 from shared.text.facility.facility import load as load_facility
 from shared.vocabulary.learn_words import SeenWords
-from shared.work.batches import GivesWay, Timing, claim_batches
+from shared.work.batches import GivesWay, claim_batches
 from shared.work.due_work import Claim
+from shared.work.leases import Timing
 
 T = TypeVar("T")
 

@@ -27,7 +27,8 @@ from shared.log import get_logger
 from shared.messaging import task_names
 from shared.postgres.pool import connection
 from shared.work import due_work, stage_pauses
-from shared.work.due_work import MAX_STRIKES, Claim
+from shared.work.due_work import Claim
+from shared.work.leases import MAX_STRIKES
 from workers.runtime import (
     memory_limits,
     quarantine_work,

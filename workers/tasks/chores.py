@@ -29,9 +29,8 @@ from shared.search.retrieval import score_scale
 from shared.sources import run_records, source_state
 from shared.stages import derived_data, entry_stages, installed_stages, stage_versions
 from shared.work import batches, chore_records, expiry
-from shared.work.batches import Lease
 from shared.work.chore_records import Chore, Effect, Progress
-from shared.work.due_work import MAX_STRIKES
+from shared.work.leases import MAX_STRIKES, renewed
 from workers.runtime.context import Context
 from workers.runtime.task import attempt, is_outage, task
 
@@ -253,7 +252,8 @@ def _carry_out(
         # Ended, or in the hands of another: a nudge comes twice at times.
         return
     walk = _ChoreWalk(ctx, chore, prepare)
-    with Lease(ctx.pool, chore.claim, ctx.timing, renew=chore_records.renew):
+    renew = functools.partial(chore_records.renew, chore=chore)
+    with renewed(ctx.pool, renew, ctx.timing):
         error = attempt(walk.take_steps)
     if error is not None:
         _settle(ctx, walk.chore, error)

@@ -21,8 +21,8 @@ from shared.sources.runs.run_steps import Means, RunBudget
 from shared.sources.shared_pace import make_shared_pace
 from shared.stages import entry_stages
 from shared.work import batches, schedule
-from shared.work.batches import Lease
 from shared.work.bulk_turn import Turn
+from shared.work.leases import renewed
 from shared.work.schedule import DueRun
 from workers.runtime import worker_metrics
 from workers.runtime.context import Context
@@ -122,7 +122,8 @@ def _take(ctx: Context, source: str, kind: str, ends: float) -> bool:
         # Taken, ended, paused or removed meanwhile: a nudge comes twice at times.
         return False
     ctx.checkpoint("after_claim")
-    with Lease(ctx.pool, run.claim, ctx.timing, renew=schedule.renew):
+    renew = functools.partial(schedule.renew, run=run.lease)
+    with renewed(ctx.pool, renew, ctx.timing):
         error = attempt(run.take_steps, ends)
     run.settle(error)
     worker_metrics.RUNS.labels(source, kind, error.error_code if error else "ok").inc()

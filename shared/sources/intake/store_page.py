@@ -263,7 +263,7 @@ class Intake:
             cursor = None
         adapter_memory.save(conn, self.name, remembered)
         if cursor is None:
-            if schedule.renew(conn, self.lease.claim) == 0:
+            if not schedule.renew(conn, self.lease):
                 raise LeaseLostError
             return
         kept = dict(cursor)

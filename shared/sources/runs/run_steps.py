@@ -6,7 +6,6 @@ from contextlib import AbstractContextManager, ExitStack, closing, contextmanage
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
-from uuid import UUID
 
 from psycopg import Connection
 
@@ -95,11 +94,6 @@ class SourceRun:
         self._intake: Intake | None = None
         self._source: SourceSettings | None = None
         self.goes_on = False
-
-    @property
-    def claim(self) -> UUID:
-        """Return the columns that identify the lease."""
-        return self.lease.claim
 
     def take_steps(self, ends: float) -> None:
         """Do steps until the run ends, or until this moment (monotonic)."""
@@ -194,8 +188,7 @@ class SourceRun:
         lease = self.lease
         # As a cancel does, the run's row before the schedule's.
         run_records.find_open(conn, self._tenant, lease.source, lease.kind)
-        seconds = self._means.settings.work.lease_seconds
-        return schedule.renew(conn, lease.claim, lease_seconds=seconds) > 0
+        return schedule.renew(conn, lease)
 
     def _begin(self, ending: ExitStack, ends: float) -> Intake | None:
         lease, means = self.lease, self._means
@@ -206,9 +199,8 @@ class SourceRun:
             run = run_records.begin(
                 conn, self._tenant, lease.source, lease.kind, lease.cursor
             )
-            seconds = means.settings.work.lease_seconds
-            renewed = schedule.renew(conn, lease.claim, lease_seconds=seconds)
-            if run is None or renewed == 0:
+            is_ours = schedule.renew(conn, lease)
+            if run is None or not is_ours:
                 # Cancelled meanwhile: what begins now would be another run.
                 raise LeaseLostError
             source = self._source = standing.settings

@@ -303,7 +303,7 @@ def test_a_worker_that_knows_of_no_vectors_ends_the_chore_where_they_begin(
     save(committing, "one", ENGLISH, "human")
     work(ctx)
     chore = chore_records.Chore(
-        uuid7(), chore_records.RENEW_TEXTS, uuid7(), None, 0, None, 0
+        uuid7(), chore_records.RENEW_TEXTS, uuid7(), None, 0, None, 0, 15.0
     )
     prepare = inspect.getclosurevars(chores.renew_texts).nonlocals["prepare"]
     cursor = prepare(ctx, chore)(committing).cursor

@@ -15,7 +15,7 @@ from shared.opensearch import mapping
 from shared.text.analysis.analyser import version_of
 from shared.text.facility.facility import PLAIN
 from shared.work import due_work, quarantine
-from shared.work.due_work import MAX_STRIKES
+from shared.work.leases import MAX_STRIKES
 from shared.work.quarantine import Which
 from tests.support.saving import save_entry
 from workers.runtime.context import Context

@@ -14,7 +14,7 @@ from shared.errors import OpenSearchError
 from shared.messaging import task_names
 from shared.work import chore_records, schedule
 from shared.work.chore_records import EXPIRE, RECONCILE_INDEX
-from shared.work.due_work import MAX_STRIKES
+from shared.work.leases import MAX_STRIKES
 from shared.work.schedule import INSTALLATION
 from tests.support.waiting import until
 from workers.upkeep import main
@@ -110,20 +110,27 @@ def test_who_comes_after_a_death_goes_on_from_the_cursor_that_was_kept(committin
     assert heir.cursor == {"v": 1, "done": "2026-01-01"}
     # The dead one was only slow: it keeps, renews and ends nothing any more.
     assert not schedule.store_cursor(committing, dead, {"v": 1, "done": "1999-01-01"})
-    assert schedule.renew(committing, dead.claim) == 0
+    assert not schedule.renew(committing, dead)
     assert not schedule.finish(committing, dead)
-    assert schedule.renew(committing, heir.claim) == 1
+    assert schedule.renew(committing, heir)
     assert schedule.finish(committing, heir)
 
 
-def test_a_lease_that_is_renewed_is_not_taken(committing):
+def test_a_lease_that_is_renewed_is_not_taken_for_as_long_as_it_was_at_first(
+    committing,
+):
     schedule.arrange(committing, SOURCE, TAIL, HOUR)
     make_due(committing)
-    run = schedule.take_due_run(committing, SOURCE, TAIL, lease_seconds=0.001)
+    run = schedule.take_due_run(committing, SOURCE, TAIL, lease_seconds=60)
     assert run is not None
-    assert schedule.renew(committing, run.claim) == 1
+    committing.execute("UPDATE source_schedule SET leased_until = now()")
+    assert schedule.renew(committing, run)
 
     assert schedule.take_due_run(committing, SOURCE, TAIL) is None
+    still_ours = committing.execute(
+        "SELECT leased_until > now() + interval '50 s' FROM source_schedule"
+    )
+    assert still_ours.fetchone() == (True,)
 
 
 def test_a_failed_run_comes_back_later_and_later_with_jitter(committing):

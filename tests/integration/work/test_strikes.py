@@ -7,7 +7,7 @@ import pytest
 
 from shared.errors import InternalError, OpenSearchError
 from shared.work import due_work, quarantine, quarantine_budget, stage_pauses
-from shared.work.due_work import MAX_STRIKES
+from shared.work.leases import MAX_STRIKES
 from shared.work.quarantine import Released, Which
 from shared.work.quarantine_budget import Budget
 from tests.support.saving import save_many

@@ -29,7 +29,8 @@ from shared.entries.draft import EntryDraft
 from shared.entries.saving.save import save_page
 from shared.errors import InternalError, OpenSearchError
 from shared.work import due_work, quarantine, stage_pauses
-from shared.work.due_work import MAX_STRIKES, Claim
+from shared.work.due_work import Claim
+from shared.work.leases import MAX_STRIKES
 from shared.work.quarantine import Which
 from tests.support.faults.measures.size import times
 from tests.support.work_model import BUDGET, Model, Row

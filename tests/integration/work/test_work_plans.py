@@ -8,6 +8,7 @@ import pytest
 from bench import work_rows
 from shared.ids import uuid7
 from shared.work import backlog, due_work
+from shared.work.leases import MAX_STRIKES
 
 STAGE = "metadata"
 BACKLOG = 20_000
@@ -25,7 +26,7 @@ def explain(database):
             "stage": STAGE,
             "claim": uuid7(),
             "limit": 200,
-            "max_strikes": due_work.MAX_STRIKES,
+            "max_strikes": MAX_STRIKES,
             "lease": 15.0,
             "live_from": due_work.EVER,
             "bulk_from": due_work.EVER,

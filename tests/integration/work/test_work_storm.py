@@ -12,8 +12,9 @@ from psycopg import Connection
 from shared.errors import OpenSearchError
 from shared.postgres.pool import Pool, connection, make_pool
 from shared.work import due_work
-from shared.work.batches import Timing, claim_batches
+from shared.work.batches import claim_batches
 from shared.work.due_work import Claim
+from shared.work.leases import Timing
 from tests.support.saving import save_many
 from tests.support.waiting import until
 

@@ -2,6 +2,7 @@
 
 import threading
 import time
+from functools import partial
 
 import pytest
 
@@ -9,8 +10,9 @@ from shared.errors import CapacityError
 from shared.messaging.stage_names import METADATA_STAGE
 from shared.postgres.pool import connection, make_pool
 from shared.work import batches, due_work, stage_pauses
-from shared.work.batches import GivesWay, Lease, Timing
+from shared.work.batches import GivesWay
 from shared.work.bulk_turn import RESTS
+from shared.work.leases import Timing, renewed
 from tests.support.saving import save_many
 from tests.support.waiting import until
 
@@ -47,12 +49,16 @@ def claim(pool):
         )
 
 
+def renewing(mine):
+    return partial(due_work.renew, claim_id=mine.claim, lease_seconds=LEASE_SECONDS)
+
+
 def test_a_lease_is_renewed_for_as_long_as_the_work_takes(pool, make_due):
     make_due()
     (mine,) = claim(pool)
     ends = time.monotonic() + 2 * LEASE_SECONDS
 
-    with Lease(pool, mine.claim, Timing(LEASE_SECONDS, RENEW_SECONDS)):
+    with renewed(pool, renewing(mine), Timing(LEASE_SECONDS, RENEW_SECONDS)):
         while time.monotonic() < ends:
             assert claim(pool) == []
 
@@ -69,7 +75,7 @@ def test_a_hung_task_loses_its_claim_at_the_hard_limit(pool, make_due):
     hung = threading.Event()
     timing = Timing(LEASE_SECONDS, RENEW_SECONDS, hard_seconds=LEASE_SECONDS)
 
-    with Lease(pool, mine.claim, timing, hung.set):
+    with renewed(pool, renewing(mine), timing, hung.set):
         (other,) = until(lambda: claim(pool), within_seconds=5 * LEASE_SECONDS)
         waited = time.monotonic() - began
 
@@ -86,7 +92,7 @@ def test_renewing_goes_on_after_the_database_was_away_for_a_moment(
     make_due()
     (mine,) = claim(pool)
 
-    with Lease(pool, mine.claim, Timing(LEASE_SECONDS, RENEW_SECONDS)):
+    with renewed(pool, renewing(mine), Timing(LEASE_SECONDS, RENEW_SECONDS)):
         conn.execute(
             # Returns once they are gone, or not all of them would be noticed as such.
             "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity"

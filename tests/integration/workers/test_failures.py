@@ -14,7 +14,7 @@ from shared.log import get_logger
 from shared.messaging.stage_names import METADATA_STAGE
 from shared.postgres.pool import connection
 from shared.work import due_work
-from shared.work.due_work import MAX_STRIKES
+from shared.work.leases import MAX_STRIKES
 from tests.support.saving import save_many
 from workers.runtime import task
 from workers.runtime.task import each

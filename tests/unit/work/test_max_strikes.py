@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from shared.work.due_work import MAX_STRIKES
+from shared.work.leases import MAX_STRIKES
 
 MIGRATIONS = Path(__file__).parents[3] / "migrations"
 _DEFINED = re.compile(r"CREATE INDEX (?:CONCURRENTLY )?work_spent ON [^;]*>= (\d+);")

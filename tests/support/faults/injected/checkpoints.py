@@ -106,7 +106,6 @@ class Orders:
 def install(folder: str) -> None:
     """Let every task of this process look for orders at its named lines."""
     from shared.work import due_work
-    from shared.work.batches import Lease
     from workers.runtime.context import Context
 
     place = Path(folder)
@@ -125,10 +124,7 @@ def install(folder: str) -> None:
         return really_renew(conn, claim_id, *args, **kwargs)
 
     Context.checkpoint = checkpoint  # type: ignore[method-assign, assignment]
-    # A default argument: it was bound when the class was made.
-    defaults = Lease.__init__.__kwdefaults__
-    assert defaults is not None
-    defaults["renew"] = renew
+    due_work.renew = renew
 
 
 def _take(path: Path) -> dict[str, Any] | None:
