@@ -88,11 +88,11 @@ _ROUTES = (
 )
 
 
-def create_app(settings: Settings | None = None) -> FastAPI:
+def create_app(settings: Settings | None = None, *, process: str = "api") -> FastAPI:
     """Return the application; backends are connected when it starts to serve."""
     settings = settings or Settings.load(os.environ)
     _refuse_open_door(settings)
-    logs.configure("api", settings.log_level)
+    logs.configure(process, settings.log_level)
     base = settings.base_path
     app = FastAPI(
         title="Logchord",

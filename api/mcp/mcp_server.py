@@ -104,7 +104,7 @@ def make_server(settings: Settings, reach: Reach) -> Server[Any]:
 
 def create_mcp_app(settings: Settings) -> Starlette:
     """Return the application of `logchord serve mcp`: one POST a call, none kept."""
-    rest = create_app(settings)
+    rest = create_app(settings, process="mcp")
 
     def reach(ctx: ServerRequestContext[Any]) -> RestCalls:
         request: Request | None = ctx.request
@@ -133,7 +133,17 @@ def create_mcp_app(settings: Settings) -> Starlette:
     async def alive(_: Request) -> JSONResponse:
         return JSONResponse({"status": "alive"})
 
-    routes = [Route("/health/live", alive), Mount("/", protocol)]
+    async def refuse_stream(_: Request) -> JSONResponse:
+        # Nothing is ever sent by it, and it would stay open for whoever has no key.
+        message = "A call is one POST; there is no stream to listen to."
+        error = InvalidRequestError(message, code="method_not_allowed")
+        return JSONResponse(error.body(), error.status, {"Allow": "POST"})
+
+    routes = [
+        Route("/health/live", alive),
+        Route(f"{settings.base_path}/mcp", refuse_stream, methods=["GET"]),
+        Mount("/", protocol),
+    ]
     return Starlette(routes=routes, lifespan=lifespan)
 
 

@@ -90,8 +90,9 @@ class RestCalls:
         try:
             answer = await self.client.request(method, path, json=json, params=params)
         except httpx2.TransportError as exc:
-            said = f"The API at {self.client.base_url} does not answer"
-            error = UnreachableError(f"{said} ({type(exc).__name__}).")
+            where = str(self.client.base_url).rstrip("/")
+            said = f"The API at {where} does not answer ({type(exc).__name__})"
+            error = UnreachableError(f"{said}: LOGCHORD_URL says where it is.")
             raise ToolError(error.body()) from exc
         if answer.is_success:
             with suppress(ValueError):

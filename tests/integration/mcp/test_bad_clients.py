@@ -28,6 +28,16 @@ def test_an_argument_of_a_megabyte_is_refused(served, agent_http):
     assert answer.status_code == 200
 
 
+def test_whoever_only_listens_is_refused_and_the_log_says_whose_it_is(served):
+    for headers in ({}, {"Authorization": f"Bearer {served.key()}"}):
+        listens = {**headers, "Accept": "text/event-stream"}
+        answer = httpx2.get(served.url, headers=listens, timeout=10)
+        assert (answer.status_code, answer.headers["allow"]) == (405, "POST")
+        assert answer.json()["error"]["code"] == "method_not_allowed"
+    log = (served.system.logs / "mcp.log").read_text(encoding="utf-8")
+    assert {json.loads(one)["process"] for one in log.splitlines()} == {"mcp"}
+
+
 @pytest.mark.slow
 @pytest.mark.alone
 def test_an_argument_of_a_megabyte_is_refused_at_once(served, agent_http):

@@ -168,3 +168,15 @@ async def test_a_tool_has_the_rights_of_whom_the_gateway_names_to_it():
         with pytest.raises(ToolError) as raised:
             await refused
         assert raised.value.code == "origin_refused"
+
+
+@pytest.mark.anyio
+async def test_who_reaches_no_api_is_told_which_was_asked_and_how_to_name_another():
+    def refuse(_: httpx2.Request) -> httpx2.Response:
+        raise httpx2.ConnectError("refused")
+
+    transport, url = httpx2.MockTransport(refuse), "http://127.0.0.1:1/logs"
+    async with httpx2.AsyncClient(transport=transport, base_url=url) as client:
+        with pytest.raises(ToolError, match="LOGCHORD_URL") as refused:
+            await RestCalls(client).call("GET", "/v1/me")
+    assert f"{url} does not answer" in str(refused.value)
