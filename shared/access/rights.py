@@ -31,7 +31,7 @@ def as_open(other: LiteralString, entry: LiteralString) -> LiteralString:
 
 
 def known_thread(entry: LiteralString) -> LiteralString:
-    """Return the expression for an entry's thread; null: the caller sees no other in it."""
+    """Return the thread of an entry, for a SELECT; null: no other in it is seen."""
     return f"""CASE WHEN (
                SELECT true FROM entry kin
                 WHERE kin.tenant = %(tenant)s AND kin.thread_id = {entry}.thread_id
