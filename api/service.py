@@ -277,7 +277,8 @@ def _question(given: dict[str, Any]) -> SearchQuery:
         if isinstance(carried, LogchordError):
             raise carried from exc
         path = ".".join(map(str, first["loc"]))
-        raise InvalidRequestError.field(path, first["type"], first["msg"]) from exc
+        message = f"{path}: {first['msg'].removeprefix('Value error, ')}"
+        raise InvalidRequestError.field(path, first["type"], message) from exc
 
 
 def _dates(since: Moment | None, until: Moment | None) -> dict[str, str]:

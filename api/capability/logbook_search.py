@@ -13,7 +13,7 @@ from api.capability.orchestration import (
     TimeRangeContext,
 )
 from api.capability.search_results import LogbookSearchResultsContext
-from api.service import get_search_service
+from api.service import EMBEDDED, get_search_service
 from shared.answers.question.question_class import NAME
 from shared.errors import InvalidRequestError, ModuleNotEnabledError
 from shared.log import get_logger
@@ -44,23 +44,29 @@ class LogbookSearchCapability(Capability):
         time_range = None
         if (given := contexts.get(TimeRangeContext.CONTEXT_TYPE)) is not None:
             time_range = _read_range(given)
+        if not (self.get_task_objective() or "").strip():
+            message = "The step has no objective, and so nothing to search for."
+            raise InvalidRequestError.field("task_objective", "missing", message)
         found = await self._search(time_range)
         return self.store_output_context(LogbookSearchResultsContext.of(found))
 
     async def _search(self, time_range: TimeRange | None) -> SearchAnswer:
         service = await get_search_service()
-        query = self.get_task_objective()
+        scope = self.state.scope or EMBEDDED
+        asked = {
+            "query": self.get_task_objective(),
+            "time_range": time_range,
+            "scope": scope,
+        }
         async with service:
             try:
-                return await service.search(
-                    query=query, mode="rag", time_range=time_range
-                )
+                return await service.search(**asked, mode="rag")
             except ModuleNotEnabledError as exc:
                 if exc.module_name != "rag":
                     raise
                 # Without a model an answer is made of sentences of entries.
                 log.info("answered_without_model", capability=NAME)
-                return await service.search(query=query, time_range=time_range)
+                return await service.search(**asked)
 
     @classmethod
     def get_orchestrator_guide(cls) -> OrchestratorGuide:
@@ -101,6 +107,7 @@ def _read_range(given: object) -> TimeRange:
     since, until = (one.isoformat() if isinstance(one, date) else one for one in ends)
     is_read = all(one is None or isinstance(one, str) for one in (since, until))
     if not is_read or (since is None and until is None):
-        message = f"A {type(given).__name__} has no {' or '.join(_ENDS)} to be read."
+        kind = type(given).__name__
+        message = f"A context of type {kind} has no {' or '.join(_ENDS)} to be read."
         raise InvalidRequestError.field("inputs", "missing", message)
     return since, until

@@ -5,7 +5,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
-from shared.errors import ErrorClassification, InvalidRequestError, classify_error
+from shared.access.scope import Scope
+from shared.errors import (
+    ErrorClassification,
+    InternalError,
+    InvalidRequestError,
+    LogchordError,
+    SearchTimeoutError,
+    classify_error,
+)
+from shared.log import get_logger
+
+log = get_logger()
 
 ConstraintMode = Literal["soft", "hard"]
 
@@ -99,6 +110,8 @@ class OrchestratorState:
     """The contexts of one conversation, by type and key."""
 
     contexts: dict[str, dict[str, CapabilityContext]] = field(default_factory=dict)
+    # Whose rights its steps have; None: those of whoever embeds the service.
+    scope: Scope | None = None
 
     def store(self, key: str, context: CapabilityContext) -> dict[str, Any]:
         """Keep a result for the steps that follow."""
@@ -127,7 +140,15 @@ class Capability(ABC):
     @staticmethod
     def classify_error(exc: BaseException) -> ErrorClassification:
         """Return how bad a failure is, and what to tell the user."""
-        return classify_error(exc)
+        if isinstance(exc, TimeoutError):
+            message = "The search was given up before its answer came."
+            return classify_error(SearchTimeoutError(message))
+        if isinstance(exc, LogchordError):
+            return classify_error(exc)
+        error = InternalError(technical=f"{type(exc).__name__}: {exc}")
+        told = {"error_id": str(error.id), "technical": error.technical}
+        log.error("unexpected_error", **told)
+        return ErrorClassification(error.severity, f"{error.message} It is {error.id}.")
 
     def get_task_objective(self) -> str:
         """Return the objective of the step, in words."""

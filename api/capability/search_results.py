@@ -24,6 +24,11 @@ class LogbookSearchResultsContext(CapabilityContext):
     search_modes_used: tuple[str, ...]
     query: str
     time_range_applied: bool
+    # True: a part of the search failed, and something may be missing.
+    degraded: bool = False
+    # Up to when everything that was written has been searched.
+    as_of: str | None = None
+    diagnostics: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, found: SearchAnswer) -> Self:
@@ -35,6 +40,9 @@ class LogbookSearchResultsContext(CapabilityContext):
             search_modes_used=tuple(found.search_modes_used),
             query=found.query,
             time_range_applied=found.time_range_applied,
+            degraded=found.degraded,
+            as_of=found.as_of,
+            diagnostics=tuple(one.message for one in found.diagnostics),
         )
 
     def get_summary(self) -> dict[str, Any]:
@@ -44,6 +52,9 @@ class LogbookSearchResultsContext(CapabilityContext):
             "entry_count": len(self.entries),
             "search_modes_used": list(self.search_modes_used),
             "time_range_applied": self.time_range_applied,
+            "degraded": self.degraded,
+            "as_of": self.as_of,
+            "diagnostics": list(self.diagnostics),
             "answer": self.answer,
             "sources": list(self.sources),
             "previews": [_preview(one) for one in self.entries[:_PREVIEWS]],

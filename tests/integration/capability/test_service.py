@@ -176,6 +176,7 @@ def test_a_time_range_bounds_a_search_and_a_wrong_field_is_refused(own_service):
     with pytest.raises(errors.InvalidRequestError) as caught:
         asyncio.run(ask(limt=1))
     assert caught.value.details["fields"][0]["path"] == "limt"
+    assert caught.value.message.startswith("limt: ")
     with pytest.raises(errors.ModuleNotEnabledError):
         asyncio.run(ask(modules=["nonsense"]))
 
@@ -197,6 +198,8 @@ def test_a_scripted_planner_has_a_question_answered(own_service, *, timed):
     titles = [one["title"] for one in context.entries]
     assert titles == ["RF trip"] if timed else sorted(titles) == ["", "RF trip"]
     assert "tripped on arc" in (context.answer or "")
+    assert context.degraded is context.get_summary()["degraded"] is False
+    assert context.as_of is not None
     assert context.sources
     assert context.search_modes_used[0] == "keyword"
 

@@ -27,6 +27,7 @@ from api.capability.orchestration import (
 )
 from api.capability.search_results import LogbookSearchResultsContext
 from shared import errors
+from shared.access.scope import Scope
 from shared.answers.question.question_class import classify_question
 
 BUILDER = DefaultLogbookSearchPromptBuilder()
@@ -107,6 +108,8 @@ def test_its_context_is_frozen_and_typed():
     assert [one.name for one in dataclasses.fields(context)] == [
         *("entries", "answer", "sources", "search_modes_used", "query"),
         "time_range_applied",
+        # Ours beside them.
+        *("degraded", "as_of", "diagnostics"),
     ]
     with pytest.raises(dataclasses.FrozenInstanceError):
         context.query = "other"
@@ -222,6 +225,17 @@ def test_errors_come_with_a_severity_and_our_own_commands():
         assert f"`{command}`" in message
 
 
+@pytest.mark.requirement("S2-50", "S2-56")
+def test_whoever_gives_up_or_meets_what_nobody_foresaw_is_told_of_it_alone(capsys):
+    severity, message = LogbookSearchCapability.classify_error(TimeoutError())
+    assert (severity, "given up" in message) == (errors.Severity.CRITICAL, True)
+    severity, message = LogbookSearchCapability.classify_error(ValueError("secret"))
+    assert severity is errors.Severity.CRITICAL
+    assert "secret" not in message
+    error_id = message.removesuffix(".").rpartition(" ")[2]
+    assert error_id in capsys.readouterr().err
+
+
 class Recorded:
     """A search service that notes what is asked of it; a model is there or not."""
 
@@ -255,14 +269,22 @@ def test_a_step_asks_for_an_answer_by_a_model_and_never_for_an_agent(
         return service
 
     monkeypatch.setattr(logbook_search, "get_search_service", get_service)
-    state = OrchestratorState()
+    state = OrchestratorState(scope=Scope("default", "anna"))
     state.store("tr_january", TimeRangeContext("2026-01-01", "2026-01-31"))
     step = PlannedStep("logbook_search", "ls_rf_trips", "Why did RF trip?")
     asyncio.run(LogbookSearchCapability(state, step).execute())
 
-    asked = {"query": "Why did RF trip?", "time_range": ("2026-01-01", "2026-01-31")}
+    asked = {
+        "query": "Why did RF trip?",
+        "time_range": ("2026-01-01", "2026-01-31"),
+        "scope": Scope("default", "anna"),
+    }
     assert service.asked[0] == {**asked, "mode": "rag"}
     assert service.asked[1:] == ([] if has_model else [asked])
+    for objective in ("", " \n"):
+        nothing = PlannedStep("logbook_search", "ls_x", objective)
+        with pytest.raises(errors.InvalidRequestError, match="no objective"):
+            asyncio.run(LogbookSearchCapability(state, nothing).execute())
 
 
 @pytest.mark.requirement("S2-09")
