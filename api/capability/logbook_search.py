@@ -2,6 +2,7 @@
 
 import os
 from datetime import date
+from functools import partial
 from typing import Any, ClassVar
 
 from api.capability import guides
@@ -52,21 +53,21 @@ class LogbookSearchCapability(Capability):
 
     async def _search(self, time_range: TimeRange | None) -> SearchAnswer:
         service = await get_search_service()
-        scope = self.state.scope or EMBEDDED
-        asked = {
-            "query": self.get_task_objective(),
-            "time_range": time_range,
-            "scope": scope,
-        }
+        search = partial(
+            service.search,
+            query=self.get_task_objective(),
+            time_range=time_range,
+            scope=self.state.scope or EMBEDDED,
+        )
         async with service:
             try:
-                return await service.search(**asked, mode="rag")
+                return await search(mode="rag")
             except ModuleNotEnabledError as exc:
                 if exc.module_name != "rag":
                     raise
                 # Without a model an answer is made of sentences of entries.
                 log.info("answered_without_model", capability=NAME)
-                return await service.search(**asked)
+                return await search()
 
     @classmethod
     def get_orchestrator_guide(cls) -> OrchestratorGuide:
