@@ -180,6 +180,21 @@ def find_unsaid_unit(
     )
 
 
+def tells_dimensions(question: Question, sentence: Candidate) -> bool:
+    """Tell whether a sentence has a size of each kind that a question is about."""
+    asked = {dimension for _, dimension in _find_dimensions(question)}
+    if question.kind != "how_much" or not asked:
+        return True
+    # A number of something else is beside the name of a measure, too.
+    rest = sentence.text
+    for one in reversed([*find_quantities(rest, sentence.entry.row.language)]):
+        asked.discard(one.dimension)
+        rest = f"{rest[: one.start]};{rest[one.end :]}"
+    for thing in question.called:
+        rest = re.sub(re.escape(thing.written), "", rest, flags=re.IGNORECASE)
+    return all(_is_told(dimension, rest) for dimension in asked)
+
+
 def find_unsaid_number(
     question: Question, entries: Sequence[EvidenceEntry]
 ) -> str | None:

@@ -176,7 +176,7 @@ def _have_names_alone(
     words = question.plain_words
     threads = {one.thread for one in cited}
     return bool(words) and not any(
-        question.terms_in(one.language).get(word) in one.terms
+        question.is_said(word, one.language, one.terms)
         for one in entries
         if one.thread in threads
         for word in words

@@ -4,6 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from shared.answers.choice import list_unsaid
 from shared.answers.evidence.evidence import Candidate, EvidenceEntry, order_in_threads
 from shared.answers.question import deeds, numbered_things, sentence_kinds
 from shared.answers.question.numbered_things import NumberedThing
@@ -200,6 +201,7 @@ class SentenceScores:
             for said in {one.text, entry.translate(one.text)}
         )
         of_kind |= is_signed
+        of_kind &= list_unsaid.tells_dimensions(self._question, one)
         if self._question.is_of_state:
             # `Works again` is said of anything.
             of_kind &= coverage >= _ABOUT_COVERAGE
@@ -213,7 +215,14 @@ class SentenceScores:
         is_of_deed = deed is None or not deed.isdisjoint(self._thread_terms(entry))
         is_sure = deed is None or not deed.isdisjoint(terms)
         if self._question.kind == "why":
-            is_sure = sentence_kinds.names_cause(one.text)
+            # `This was the cause` in a sentence of something else is of that.
+            is_sure = sentence_kinds.begins_with_cause(one.text) or (
+                sentence_kinds.names_cause(one.text)
+                and any(
+                    self._question.is_said(word, entry.language, one.terms)
+                    for word in self._question.words
+                )
+            )
             score += weights.reply * entry.is_reply
             score += weights.cause * is_sure
             if one.start is None:
@@ -245,7 +254,8 @@ class SentenceScores:
         if not wanted:
             return float(bool(self._question.numbers))
         whole = sum(self._rarity[word] for word in wanted) + self._numbered
-        told = {word for word, term in wanted.items() if term in terms}
+        language = entry.language
+        told = {one for one in wanted if self._question.is_said(one, language, terms)}
         for choice in self._question.choices:
             # One of those that it offers is enough.
             offered = {one.written for one in choice}
@@ -319,7 +329,7 @@ class SentenceScores:
     def _count_holders(self, word: str) -> int:
         """Return how many of the entries have a word of the question."""
         return sum(
-            self._question.terms_in(entry.language).get(word) in entry.terms
+            self._question.is_said(word, entry.language, entry.terms)
             for members in self._threads.values()
             for entry in members
         )

@@ -94,17 +94,21 @@ _ALIKE_WORDS = """
     d\u00e9plac\u00e9e spostato spostata movido movida desplazado desplazada;
     reset zur\u00fcckgesetzt quittiert r\u00e9initialis\u00e9 r\u00e9arm\u00e9 resettato
     ripristinato rearmado restablecido;
-    adjusted aligned tuned realigned adjustment alignment eingestellt nachgestellt
+    adjusted aligned realigned adjustment alignment eingestellt nachgestellt
     justiert ausgerichtet justage r\u00e9gl\u00e9 r\u00e9gl\u00e9e align\u00e9
     ajust\u00e9 ajust\u00e9e regolato regolata allineato allineata ajustado ajustada
     alineado alineada regulado;
+    locked lock locks lockout loto tagged tagout padlock padlocked gesperrt sperre
+    schloss freigeschaltet consign\u00e9 consign\u00e9e consignation cadenas
+    cadenass\u00e9 cadenass\u00e9e verrouill\u00e9 verrouill\u00e9e lucchetto lucchetti
+    candado bloqueado bloqueada bloqueo;
     released freigegeben lib\u00e9r\u00e9 lib\u00e9r\u00e9e rilasciato liberado;
 """
 # What whoever writes did: behind `I`, or joined to what is, but for what they only saw,
 # said, thought or left to others.
 _ADVERBS = (
     r"(?:(?:have|had|also|then|now|just|finally|again|already|aussi|d\u00e9j\u00e0|bien"
-    r"|appena|gi\u00e0|anche|ya|tambi\u00e9n|\w+(?:ly|ment|mente)) )*"
+    r"|appena|gi\u00e0|anche|ya|tambi\u00e9n|\w{1,20}(?:ly|mente?)) ){0,3}"
 )
 _OTHERS = (
     r"(?!(?:think|thought|believe\w*|suspect\w*|guess\w*|asked|told|saw|seen|heard"

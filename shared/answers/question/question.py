@@ -36,8 +36,8 @@ _ASKING_WORDS = """
     long much many did do does done was were is are be been will would could should can
     must need needs happen happened happens cause caused causes reason reasons tell show
     find about there get got go went broken wrong anybody somebody someone anyone itself
-    now still yet please read set right in on by to up towards at with full lange viel
-    viele ist sind war waren wurde wurden wird hat haben kann konnte soll muss noch
+    now still yet please put read set right in on by to up towards at with full lange
+    viel viele ist sind war waren wurde wurden wird hat haben kann konnte soll muss noch
     jetzt gab gibt ursache grund passiert geschah zeige sage often oft verursacht
     verursachte blieb bleibt ging gingen causee causato causata causo wrote write
     written geschrieben schrieb ecrit scritto escrito escribio
@@ -171,6 +171,12 @@ class Question:
         }.union(*(one.words for one in self.things))
         return tuple(one for one in self.words if fold_surface(one, "en") not in parts)
 
+    def is_said(self, word: str, language: str, terms: AbstractSet[str]) -> bool:
+        """Tell whether terms have a word of the question, or another one for it."""
+        return self.terms_in(language).get(word) in terms or not _alike_terms(
+            word, language
+        ).isdisjoint(terms)
+
     def deed_in(self, language: str) -> frozenset[str]:
         """Return the terms of what it takes for done, in texts of a language."""
         own = self.terms_in(language).get(self.deed)
@@ -261,7 +267,7 @@ def read_part(asked: str, text: str, facility: Facility) -> Question:
     return replace(question, deed=deeds.find_deed(text, question.words))
 
 
-@functools.lru_cache(maxsize=256)
+@functools.lru_cache(maxsize=2048)
 def _alike_terms(deed: str, language: str) -> frozenset[str]:
     return frozenset(one.term for one in scan(deeds.list_alike(deed), language))
 

@@ -55,6 +55,11 @@ _CAUSES = (
     r"|lag (?:an|am)|caus\u00e9\w*|causat\w+|causad\w+|dovut\w+"
 )
 _CAUSE = re.compile(rf"\b(?:{_CAUSES}|reasons|traced (?:to|back))\b", re.IGNORECASE)
+_CAUSE_FIRST = re.compile(
+    r"\W*(?:(?:the|root|probable|likely|die|der|la|le|il|el) ){0,3}"
+    r"(?:cause|reason|culprit|ursache|grund|causa|raison)\b",
+    re.IGNORECASE,
+)
 # So people write of a cause that they are not sure of.
 _SUPPOSED = (
     r"(?:i|we) (?:think|believe|suspect|guess|assume)|suspect(?:ed)?|suspicion|probably"
@@ -166,6 +171,11 @@ _PLACE = re.compile(
 def names_cause(sentence: str) -> bool:
     """Tell whether a sentence calls something a cause."""
     return bool(_CAUSE.search(sentence))
+
+
+def begins_with_cause(sentence: str) -> bool:
+    """Tell whether a sentence is there to tell the cause: `Cause: a cracked O ring`."""
+    return bool(_CAUSE_FIRST.match(sentence))
 
 
 def is_of_kind(

@@ -95,10 +95,10 @@ def test_what_has_few_of_the_words_and_the_meaning_is_a_b() -> None:
         return dict.fromkeys(among, 0.95)
 
     part = answer(
-        "Which pump was swapped?", made("The pump was renewed."), meanings=near
+        "Which pump was rejuvenated?", made("The pump was renewed."), meanings=near
     )
     assert (part.judgement.status, part.judgement.grade) == ("grounded", "B")
-    assert part.judgement.unsupported == ("swapped",)
+    assert part.judgement.unsupported == ("rejuvenated",)
 
 
 @pytest.mark.parametrize(
@@ -525,3 +525,75 @@ def test_whoever_wrote_in_the_first_person_did_it(authors, grade) -> None:
     part = answer("Who moved the mask?", made(text, authors=authors))
     assert part.judgement.grade == grade
     assert any(one.is_signed for one in part.chosen) is (grade == "B")
+
+
+@pytest.mark.parametrize(
+    ("question", "title", "text", "grade"),
+    [
+        # What is told of is the loss, not the reboot.
+        (
+            "Why did the QF9 controller reboot?",
+            "QF9 controller reboot",
+            "Tune moved before the loss, so it is certain that this was the cause.",
+            "B",
+        ),
+        (
+            "Why did the QF9 controller reboot?",
+            "QF9 controller reboot",
+            "The controller rebooted because its watchdog fired.",
+            "A",
+        ),
+        ("Why did valve 8 close?", "Valve 8 closed", "Cause: a cracked O ring.", "A"),
+        # A current is no voltage.
+        (
+            "What voltage had cavity 3?",
+            "Cavity 3",
+            "At 400 mA the voltage of cavity 3 was varied; 8 kV on klystron 2.",
+            "A",
+        ),
+        (
+            "What voltage had cavity 3?",
+            "Cavity 3",
+            "At 400 mA we varied the voltage of cavity 3. Klystron 2 has 8 kV.",
+            "B",
+        ),
+    ],
+)
+def test_an_a_is_of_what_is_asked_about(question, title, text, grade) -> None:
+    part = answer(question, made(text, title=title))
+    assert part.judgement.grade == grade
+
+
+LOTO = "LOTO applied to the main breaker of LMOD4, tag 0412."
+SPERRE = "Hauptschalter von LMOD4 gesperrt, Schild 77 hängt."
+CONSIGNE = "Alimentation LMOD4 consignée à 9 h 10 par Dubois."
+
+
+@pytest.mark.parametrize(
+    ("question", "text", "language"),
+    [
+        (question, text, language)
+        for text, language in ((LOTO, "en"), (SPERRE, "de"), (CONSIGNE, "fr"))
+        for question in (
+            "Is there a lock on LMOD4?",
+            "Is LMOD4 locked out?",
+            "Is LMOD4 tagged out?",
+            "Was LMOD4 locked?",
+            "Ist LMOD4 gesperrt?",
+            "Y a-t-il une consignation sur LMOD4 ?",
+            "C'è un lucchetto su LMOD4?",
+            "¿Hay un candado en LMOD4?",
+        )
+    ]
+    + [("Who put a lock on LMOD4?", CONSIGNE, "fr")],
+)
+def test_a_lock_is_one_by_any_of_its_names(question, text, language) -> None:
+    part = answer(question, made(text, language=language))
+    assert part.judgement.status == "grounded"
+
+
+def test_another_word_for_what_was_done_says_as_much() -> None:
+    part = answer("When was the pump exchanged?", made("Pump replaced on 3 May."))
+    assert (part.judgement.grade, part.judgement.unsupported) == ("A", ())
+    part = answer("Is there a lock on LMOD4?", made("LMOD4 tripped on its heater."))
+    assert part.judgement.status == "clarify"
