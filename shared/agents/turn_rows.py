@@ -87,18 +87,14 @@ _CLAIM: LiteralString = """
      WHERE t.tenant = %(tenant)s AND t.state IN ('asked', 'calling')
        AND (t.lease_until IS NULL OR t.lease_until < clock_timestamp())
     RETURNING """
+# By its holder, or by each of its running calls.
 _RENEW: LiteralString = """
     UPDATE agent_turn
        SET lease_until = clock_timestamp() + make_interval(secs => %(lease)s)
      WHERE job_id = %(job_id)s AND turn_no = %(turn_no)s AND tenant = %(tenant)s
-       AND state IN ('asked', 'calling') AND holder = %(holder)s
+       AND state IN ('asked', 'calling')
+       AND (%(holder)s::uuid IS NULL OR holder = %(holder)s)
     RETURNING turn_no"""
-# Each running call of a turn extends the turn's lease.
-_HOLD: LiteralString = """
-    UPDATE agent_turn
-       SET lease_until = clock_timestamp() + make_interval(secs => %(lease)s)
-     WHERE job_id = %(job_id)s AND turn_no = %(turn_no)s AND tenant = %(tenant)s
-       AND state = 'calling'"""
 _SAID: LiteralString = """
     UPDATE agent_turn
        SET state = 'calling', model_out = %(model_out)s, calls = %(calls)s,
@@ -211,7 +207,7 @@ def renewed(
 
 def hold(conn: Connection, job_id: UUID, tenant: str, turn_no: int) -> None:
     """Extend the lease of a turn while one of its calls is carried out."""
-    conn.execute(_HOLD, _key(job_id, tenant, turn_no))
+    conn.execute(_RENEW, _key(job_id, tenant, turn_no))
 
 
 def keep_what_was_said(

@@ -7,7 +7,6 @@ their entry: they are made of its text, as the metadata stage makes them.
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby
 from typing import Any, LiteralString
 from uuid import UUID
 
@@ -26,6 +25,7 @@ from shared.text.facility.facility import Facility
 from shared.vocabulary import word_counts
 from shared.vocabulary.learn_words import language_of
 from shared.vocabulary.word_counts import Count
+from shared.work.backlog import ids_by_tenant
 from shared.work.chore_records import Effect, Progress
 
 log = get_logger()
@@ -125,9 +125,9 @@ def _counted(
 
 def _contents(pool: Pool, rows: Sequence[_VocabularyRow]) -> dict[UUID, Content]:
     found: dict[UUID, Content] = {}
+    named = ((row.tenant, row.entry_id) for row in rows)
     with connection(pool) as conn:
-        for tenant, group in groupby(sorted(rows, key=_tenant_of), key=_tenant_of):
-            ids = [row.entry_id for row in group]
+        for tenant, ids in ids_by_tenant(named):
             found |= read_entries.load_contents(conn, tenant, ids)
     return found
 
@@ -149,7 +149,3 @@ def _words(
         # As the stage does it, until that entry is read anew.
         log.exception("analysis_failed", entry_id=str(content.entry_id))
         return plain_words(sections)
-
-
-def _tenant_of(row: _VocabularyRow) -> str:
-    return row.tenant

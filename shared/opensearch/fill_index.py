@@ -9,7 +9,6 @@ import time
 from collections.abc import Generator, Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
-from itertools import groupby
 from typing import LiteralString
 from uuid import UUID
 
@@ -111,9 +110,9 @@ def _loaded(pool: Pool, claims: Iterable[Claim], until: float) -> Iterator[Porti
 
 
 def _sized(pool: Pool, claims: Iterable[Claim]) -> Iterator[Sized]:
-    by_tenant = sorted(claims, key=lambda claim: claim.tenant)
-    for tenant, group in groupby(by_tenant, key=lambda claim: claim.tenant):
-        ids = [claim.entry_id for claim in group]
+    for tenant, ids in backlog.ids_by_tenant(
+        (one.tenant, one.entry_id) for one in claims
+    ):
         sizes: dict[UUID, int] = {}
         if len(ids) > _FEW:
             with connection(pool) as conn:

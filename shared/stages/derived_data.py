@@ -7,8 +7,6 @@ this, then the index: a full rebuild begins with it.
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from itertools import groupby
-from operator import itemgetter
 from typing import Any, LiteralString
 from uuid import UUID
 
@@ -101,11 +99,9 @@ def renew_page(pool: Pool, chore: Chore, made_by: Sequence[str]) -> Effect:
 
 
 def _forget_inputs(pool: Pool, named: Sequence[Named]) -> None:
-    in_order = sorted(named)
-    for tenant, group in groupby(in_order, itemgetter(0)):
+    for tenant, ids in backlog.ids_by_tenant(named):
         with connection(pool) as conn:
-            given = {"tenant": tenant, "ids": [entry_id for _, entry_id in group]}
-            conn.execute(_FORGET_INPUTS, given)
+            conn.execute(_FORGET_INPUTS, {"tenant": tenant, "ids": ids})
 
 
 def is_left(conn: Connection, came: Mapping[str, Any]) -> bool:

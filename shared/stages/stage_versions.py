@@ -6,8 +6,6 @@ does. The chore that looks at every entry keeps the versions that it found last.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby
-from operator import attrgetter
 from typing import Any, LiteralString
 from uuid import UUID
 
@@ -136,7 +134,7 @@ def prepare(
         for stage in row.stages:
             wanted.setdefault(stage, []).append((row.tenant, row.entry_id))
     if INDEX_STAGE in wanted:
-        _show_anew(pool, [row for row in page if INDEX_STAGE in row.stages])
+        _show_anew(pool, wanted[INDEX_STAGE])
     make_last_due = backlog.add_but_last(pool, dict(sorted(wanted.items())))
 
     def commit(conn: Connection) -> Progress:
@@ -169,10 +167,8 @@ def _page(pool: Pool, settings: Settings, walk: Mapping[str, Any]) -> list[_Vers
         return fetch_all(conn, _VersionRow, _PAGE, given)
 
 
-def _show_anew(pool: Pool, page: Sequence[_VersionRow]) -> None:
+def _show_anew(pool: Pool, named: Sequence[Named]) -> None:
     """Give documents a newer version, a commit a tenant; twice is no worse."""
-    of_tenant = attrgetter("tenant")
-    for tenant, group in groupby(sorted(page, key=of_tenant), of_tenant):
+    for tenant, ids in backlog.ids_by_tenant(named):
         with connection(pool) as conn:
-            ids = sorted(row.entry_id for row in group)
             conn.execute(_SHOW_ANEW, {"tenant": tenant, "ids": ids})

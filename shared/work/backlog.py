@@ -1,6 +1,6 @@
 """What is still to be done, and entries made due behind everything live."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from itertools import groupby
 from operator import itemgetter
@@ -18,6 +18,13 @@ from shared.work.leases import MAX_STRIKES
 Named = tuple[str, UUID]
 
 
+def ids_by_tenant(named: Iterable[Named]) -> Iterator[tuple[str, list[UUID]]]:
+    """Yield each tenant with the ids of its entries, in the order given."""
+    of_tenant = itemgetter(0)
+    for tenant, group in groupby(sorted(named, key=of_tenant), of_tenant):
+        yield tenant, [entry_id for _, entry_id in group]
+
+
 def add_but_last(
     pool: Pool, wanted: Mapping[str, Iterable[Named]]
 ) -> Callable[[Connection], None]:
@@ -26,28 +33,24 @@ def add_but_last(
     Rows of two tenants in one commit would not be in order of their key. Made due once
     more after a death, they are worked on once more, no worse.
     """
-    last: dict[str, Sequence[Named]] = {}
+    last: dict[str, tuple[str, list[UUID]]] = {}
     for stage, entries in wanted.items():
-        in_order = sorted(entries, key=itemgetter(0))
-        by_tenant = [list(group) for _, group in groupby(in_order, itemgetter(0))]
-        *others, last[stage] = by_tenant or [[]]
-        for some in others:
-            with connection(pool) as conn:
-                _add(conn, some, stage)
+        for tenant, ids in ids_by_tenant(entries):
+            if stage in last:
+                with connection(pool) as conn:
+                    _add(conn, stage, *last[stage])
+            last[stage] = tenant, ids
 
     def commit(conn: Connection) -> None:
-        for stage, entries in last.items():
-            _add(conn, entries, stage)
+        for stage, of_tenant in last.items():
+            _add(conn, stage, *of_tenant)
 
     return commit
 
 
-def _add(conn: Connection, entries: Sequence[Named], stage: str) -> None:
-    if entries:
-        ids = [entry_id for _, entry_id in entries]
-        due_work.add(
-            conn, entries[0][0], ids, [stage], work_class=due_work.BULK, exactly=True
-        )
+def _add(conn: Connection, stage: str, tenant: str, ids: Sequence[UUID]) -> None:
+    bulk = due_work.BULK
+    due_work.add(conn, tenant, ids, [stage], work_class=bulk, exactly=True)
 
 
 _ANY_DUE: LiteralString = """

@@ -75,16 +75,11 @@ _ADVANCE: LiteralString = """
        SET cursor = %(cursor)s::jsonb, done = %(done)s, total = %(total)s, strikes = 1,
            heartbeat = clock_timestamp(), error = NULL
      WHERE id = %(id)s AND claim = %(claim)s"""
-_GIVE_BACK: LiteralString = """
+_RELEASE: LiteralString = """
     UPDATE maintenance
        SET claim = NULL, leased_until = NULL, state = 'queued',
-           strikes = greatest(strikes - 1, 0),
-           due_at = clock_timestamp() + make_interval(secs => %(wait)s)
-     WHERE id = %(id)s AND claim = %(claim)s"""
-_RETRY_LATER: LiteralString = """
-    UPDATE maintenance
-       SET claim = NULL, leased_until = NULL, state = 'queued',
-           strikes = greatest(strikes - %(given_back)s, 0), error = %(error)s::jsonb,
+           strikes = greatest(strikes - %(given_back)s, 0),
+           error = coalesce(%(error)s::jsonb, error),
            due_at = clock_timestamp() + make_interval(secs => %(wait)s)
      WHERE id = %(id)s AND claim = %(claim)s"""
 _END: LiteralString = """
@@ -309,7 +304,8 @@ def advance(conn: Connection, chore: Chore, progress: Progress) -> None:
 
 def give_back(conn: Connection, chore: Chore, *, wait_seconds: float = 0.0) -> None:
     """Release a chore between two steps; the next taker goes on, after a while."""
-    conn.execute(_GIVE_BACK, {**chore.key, "wait": wait_seconds})
+    given = {"given_back": 1, "error": None, "wait": wait_seconds}
+    conn.execute(_RELEASE, {**chore.key, **given})
 
 
 def retry_chore_later(
@@ -324,7 +320,7 @@ def retry_chore_later(
         "error": error.as_json(admin=True),
         "wait": draw_wait(failures, first=first, least_share=0.5),
     }
-    conn.execute(_RETRY_LATER, values)
+    conn.execute(_RELEASE, values)
 
 
 def fail(conn: Connection, chore: Chore, error: LogchordError) -> None:

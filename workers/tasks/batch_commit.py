@@ -14,6 +14,7 @@ from shared.entries.reading.read_entries import Content
 from shared.log import get_logger
 from shared.postgres.pool import connection
 from shared.work import due_work
+from shared.work.backlog import ids_by_tenant
 from shared.work.due_work import Claim
 from workers.runtime.context import Context
 from workers.runtime.task import BATCH_SECONDS, attempt, each, retry_or_quarantine
@@ -170,8 +171,7 @@ class Contents:
         return self._found.get(claim.entry_id)
 
     def _read(self, claims: Sequence[Claim]) -> None:
-        by_tenant = sorted(claims, key=lambda claim: claim.tenant)
+        named = ((claim.tenant, claim.entry_id) for claim in claims)
         with connection(self._ctx.pool) as conn:
-            for tenant, group in groupby(by_tenant, key=lambda claim: claim.tenant):
-                ids = [claim.entry_id for claim in group]
+            for tenant, ids in ids_by_tenant(named):
                 self._found |= read_entries.load_contents(conn, tenant, ids)

@@ -2,8 +2,6 @@
 
 import functools
 from collections.abc import Sequence
-from itertools import groupby
-from operator import attrgetter
 from typing import Annotated
 from uuid import UUID
 
@@ -19,6 +17,7 @@ from shared.postgres.pool import connection
 from shared.stages import entry_stages, installed_stages
 from shared.stages.installed_stages import Stage
 from shared.work import due_work
+from shared.work.backlog import ids_by_tenant
 from shared.work.due_work import Claim
 from workers.runtime.context import Context
 from workers.runtime.task import Ids, attempt, retry_or_quarantine, task
@@ -79,10 +78,9 @@ def _run(ctx: Context, name: str, claims: Sequence[Claim]) -> None:
 
 def _before(ctx: Context, stage: Stage, claims: Sequence[Claim]) -> dict[UUID, Last]:
     found: dict[UUID, Last] = {}
-    by_tenant = sorted(claims, key=attrgetter("tenant"))
+    named = ((claim.tenant, claim.entry_id) for claim in claims)
     with connection(ctx.pool) as conn:
-        for tenant, group in groupby(by_tenant, key=attrgetter("tenant")):
-            ids = [claim.entry_id for claim in group]
+        for tenant, ids in ids_by_tenant(named):
             found |= finding_stage.last(conn, tenant, stage.descriptor.name, ids)
     return found
 
