@@ -10,6 +10,7 @@ from uuid import UUID
 from psycopg import Connection
 
 from shared.enrich import entry_facts, findings
+from shared.enrich.counting_words import is_counted
 from shared.enrich.entry_facts import EntryFacts
 from shared.enrich.findings import StageFindings
 from shared.enrich.source_positions import locate_names
@@ -142,7 +143,14 @@ def extract(
     if analysis.cut:
         log.warning(TEXT_CUT, entry_id=str(content.entry_id))
     marked = content.marked or content.text
-    names = tuple(name for name in analysis.names if _is_entity(name, text))
+    own = {one.start for one in facility.named(text)} if facility.names else set()
+    names = tuple(
+        name
+        for name in analysis.names
+        if _is_entity(name, text)
+        # What the facility itself calls so is one.
+        and (name.start in own or not is_counted(text[name.start : name.end]))
+    )
     known = entry_facts.find(
         content, text, names, language, facility, decimal_mark, declared
     )

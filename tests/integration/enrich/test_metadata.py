@@ -1,5 +1,6 @@
 """The metadata stage on a real Postgres: what it stores, once, and never too late."""
 
+import re
 from itertools import product
 from string import ascii_lowercase
 from uuid import UUID
@@ -11,6 +12,7 @@ from shared.enrich import metadata
 from shared.entries.reading import read_entries
 from shared.postgres.pool import translate_database_errors
 from shared.search.query.compiled import tsquery
+from shared.text.facility.facility import Facility, NamePattern
 from tests.support.asked import condition
 from tests.support.saving import save_entry
 
@@ -106,6 +108,26 @@ def test_names_and_language_are_stored_with_their_places(conn, save, enrich):
             "end": 42,
         },
     ]
+
+
+def test_what_is_counted_in_capitals_is_no_device(content_of, save):
+    counted = (
+        "MODE 3 ENTERED WITHIN 30 MINUTES, 10 CFR 50 PART 21 REPORT 4, TESTED 5 SIRENS"
+        " IN APRIL 1999, SEITE 4, ETAPE 2, FASE 3, GRUPPE 7, EST 11."
+    )
+    named = "UNIT 2 TRIPPED, BUS 17 LOST, MCC 24 AND KCK 03 AND MODE-3 AND LINE 12 OFF."
+    found = metadata.extract(content_of(save(f"{counted} {named}")), None)
+    shown = [fact.value for fact in found.known.facts if fact.field == "device"]
+    listed = ["UNIT 2", "BUS 17", "MCC 24", "KCK 03", "MODE-3", "LINE 12"]
+    assert shown == [one["name"] for one in found.entities] == listed
+
+
+def test_what_the_facility_itself_names_is_a_device_whatever_its_word(content_of, save):
+    pattern = NamePattern(kind="device", pattern=r"MODE \d")
+    facility = Facility(names=((pattern, re.compile(pattern.pattern)),))
+    content = content_of(save("MODE 3 LOST WITHIN 30 MINUTES"))
+    found = metadata.extract(content, None, facility)
+    assert [one["name"] for one in found.entities] == ["MODE 3"]
 
 
 def test_a_short_text_takes_the_language_of_its_source(conn, save, enrich):
