@@ -8,12 +8,15 @@ from collections.abc import Callable, Mapping
 from starlette.requests import Request
 
 from api.access import gateway, page_sessions
-from shared.access import group_rights, keys
+from shared.access import ended_sessions, group_rights, keys
 from shared.access.limits import Kind, Limiter, refuse
 from shared.access.scope import Scope
 from shared.errors import AccessError
+from shared.log import get_logger
 from shared.postgres.pool import Pool, connection
 from shared.settings.settings import Settings
+
+log = get_logger()
 
 # A revoked key works on for as long as this, in each API process.
 CACHE_SECONDS = 2.0
@@ -106,6 +109,13 @@ class Callers:
         # Whoever goes away leaves it to the others.
         return await asyncio.shield(asked)
 
+    async def end_session(self, request: Request) -> None:
+        """End the session that a request brings along, for copies of its cookie, too."""
+        session = page_sessions.session_of(request)
+        if session is not None:
+            await asyncio.to_thread(self._end, session)
+            self._known.pop(session, None)
+
     async def limit(self, request: Request, scope: Scope, kind: Kind) -> None:
         """Count a request against the caller's limit per minute, or raise 429."""
         limit = scope.rate_per_minute
@@ -161,7 +171,19 @@ class Callers:
                 return keys.find(conn, token)
         key_id = page_sessions.read_session(self._secret(), token)
         with connection(self._pool) as conn:
+            if ended_sessions.has_ended(conn, token):
+                raise page_sessions.is_over()
             return keys.find_by_id(conn, key_id)
+
+    def _end(self, session: str) -> None:
+        try:
+            page_sessions.read_session(self._secret(), session)
+        except AccessError as exc:
+            log.info("session_over", code=exc.error_code)
+            return
+        with connection(self._pool) as conn:
+            until = page_sessions.end_of(session)
+            ended_sessions.end_session(conn, session, until)
 
     def _may_be_anonymous(self, request: Request) -> bool:
         if not self._settings.anonymous_loopback or request.client is None:

@@ -4,6 +4,7 @@ import hashlib
 import hmac
 import re
 import time
+from datetime import UTC, datetime
 
 from starlette.requests import Request
 
@@ -30,12 +31,17 @@ def read_session(secret: bytes, value: str) -> str:
     """Return whose key a cookie stands for; one that is over or forged is refused."""
     found = _VALUE.fullmatch(value)
     if found is None:
-        raise _is_over()
+        raise is_over()
     key_id, until, signature = found.groups()
     wanted = _sign(secret, f"session {key_id} {until}")
     if not hmac.compare_digest(signature, wanted) or int(until) < time.time():
-        raise _is_over()
+        raise is_over()
     return key_id
+
+
+def end_of(value: str) -> datetime:
+    """Return until when a session would last."""
+    return datetime.fromtimestamp(int(value.split(".")[1]), UTC)
 
 
 def csrf_token(secret: bytes, request: Request) -> str:
@@ -50,5 +56,6 @@ def _sign(secret: bytes, text: str) -> str:
     return hmac.new(secret, text.encode(), hashlib.sha256).hexdigest()
 
 
-def _is_over() -> AccessError:
+def is_over() -> AccessError:
+    """Return the refusal of a session that has ended, or never was."""
     return AccessError("This session is over; log in again.", code="auth_invalid")

@@ -30,6 +30,9 @@ class _Callers:
     async def limit(self, *_: object) -> None:
         """Let everybody in."""
 
+    async def end_session(self, *_: object) -> None:
+        """End nobody's: none was begun."""
+
 
 class _Audit:
     def open(self, *_: object) -> None:

@@ -62,6 +62,7 @@ async def post_login(request: Request, ctx: Ctx) -> Response:
     except AccessError as exc:
         log.info("login_refused", code=exc.error_code)
         return _form(request, back, status=403, problem="This key is not valid.")
+    await ctx.callers.end_session(request)
     ctx.audit.note(make_login(request, key_id, scope))
     log.info("logged_in", key_id=key_id)
     answer = RedirectResponse(ctx.settings.base_path + back, 303)
@@ -80,8 +81,9 @@ async def post_login(request: Request, ctx: Ctx) -> Response:
 
 @router.post("/logout")
 async def post_logout(request: Request, ctx: Ctx) -> Response:
-    """Forget the session in this browser."""
+    """End the session, in this browser and wherever its cookie was copied to."""
     form = await read_form(request)
+    await ctx.callers.end_session(request)
     base = ctx.settings.base_path
     # Whoever was refused a page logs in with another key, and goes back to it.
     back = str(form.get("next", ""))

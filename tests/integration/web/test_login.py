@@ -139,15 +139,20 @@ def test_a_session_that_somebody_made_up_is_none(api, tenant, browser) -> None:
 
 
 @pytest.mark.requirement("SEC1")
-def test_logging_out_forgets_the_session(api, tenant, browser) -> None:
+def test_logging_out_ends_the_session_also_for_a_copy_of_its_cookie(
+    api, tenant, browser
+) -> None:
     log_in(browser, api.key(tenant=tenant))
     form = {"csrf": csrf_of(browser)}
+    copied = browser.cookies[page_sessions.COOKIE]
 
     answer = browser.post(
         "/logout", data=form, headers={"origin": str(browser.base_url)}
     )
 
     assert answer.status_code == 303
+    assert browser.get("/v1/me").status_code == 401
+    browser.cookies.set(page_sessions.COOKIE, copied)
     assert browser.get("/v1/me").status_code == 401
 
 
