@@ -3,6 +3,8 @@
 State words (`off`, `down`) are no such words: of a short question they are the point.
 """
 
+from shared.text.words import question_words
+
 _JOINING = {
     "en": "a an the of to and or is are was were be been by for with that this at "
     "from as has have had it its i we you he she they anything something everything",
@@ -17,6 +19,17 @@ _JOINING = {
 WORDS = {name: frozenset(words.split()) for name, words in _JOINING.items()}
 
 
+# In a question these ask: what answers it seldom has them.
+_ALSO_ASKING = {"en": {"did", "does", "last", "latest"}, "de": {"zuletzt"}}
+# A time is asked for with it, and told of, too.
+_TIMES = {"temps", "tempo", "tiempo"}
+_ASKING = {
+    name: (words - _TIMES) | _ALSO_ASKING.get(name, set())
+    for name, words in question_words.WORDS.items()
+}
+_NONE = frozenset[str]()
+
+
 # `beam down again` is another news than `beam`.
 _STATES = frozenset(["on", "off", "up", "down", "no", "not", "again", "all"])
 
@@ -27,5 +40,5 @@ def is_state(word: str) -> bool:
 
 
 def joins(word: str, language: str) -> bool:
-    """Tell whether a word only joins others: beside them it is not searched for."""
-    return word in WORDS.get(language, ())
+    """Tell whether a word only joins or asks: beside others it is not searched for."""
+    return word in WORDS.get(language, _NONE) or word in _ASKING.get(language, _NONE)
