@@ -258,11 +258,13 @@ class _Writer:
         return self._answer(self._beside(said, nearest), nearest, context, began)
 
     def list_newest(self, began: float) -> Answer:
-        """Return the first titles of the newest threads: what happened in a time."""
-        firsts: dict[str, EvidenceEntry] = {}
-        for one in self._entries:
-            if one.is_hit:
-                firsts.setdefault(one.thread, one)
+        """Return how the newest threads began in a time: what happened in it."""
+        is_beside = self._plan.ordering.is_beside_day
+        hits = [one for one in self._entries if one.is_hit]
+        # What was written on the day after tells of the day if nothing else does.
+        inside = [one for one in hits if not is_beside(one.row.entry_time)] or hits
+        # The newest stand first.
+        firsts = {one.thread: one for one in inside}
         told = self._list_beginnings(list(firsts.values())[:_MOST_LISTED])
         context = ContextAnswer(
             status="grounded",

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 
 # The default factors: machines' entries count less, linked entries a bit more.
 MACHINE_FACTOR = 0.7
@@ -91,6 +92,13 @@ class Ordering:
     strict: bool = False
     # None: the value of the module's settings.
     similarity_threshold: float | None = None
+
+    def is_beside_day(self, written: datetime) -> bool:
+        """Tell whether an entry was written after the day that a question names."""
+        return any(
+            datetime.fromisoformat(since) <= written < datetime.fromisoformat(until)
+            for since, until in self.beside_day.items()
+        )
 
     def reads(self, late: object) -> bool:
         """Tell whether a model of the given kind reads hits; None: a model of any."""

@@ -45,7 +45,9 @@ def of_all(
         if domain != 1.0:
             one["domain_weight"] = domain
         one |= _nearness(hit, facts, ordering)
-        if _is_beside_day(shown.entry_time, ordering):
+        if ordering.beside_day and ordering.is_beside_day(
+            datetime.fromisoformat(shown.entry_time)
+        ):
             one["beside_day"] = _bounded(ordering.beside_day_factor)
         fresh = age.factor(shown.kind, shown.entry_time)
         if fresh != 1.0:
@@ -56,16 +58,6 @@ def of_all(
             one["graph_gravity"] = pull
         found.append(one)
     return found
-
-
-def _is_beside_day(entry_time: str, ordering: Ordering) -> bool:
-    """Tell whether a hit was written after the day that the question names."""
-    return bool(ordering.beside_day) and any(
-        datetime.fromisoformat(since)
-        <= datetime.fromisoformat(entry_time)
-        < datetime.fromisoformat(until)
-        for since, until in ordering.beside_day.items()
-    )
 
 
 def _nearness(hit: Fused, facts: Facts, ordering: Ordering) -> dict[str, float]:

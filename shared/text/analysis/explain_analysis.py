@@ -80,6 +80,6 @@ def _why_a_word(token: Token, written: str, language: str) -> Iterator[str]:
     if token.idents and spell_out_umlauts(written) not in token.idents:
         yield "a compound, found by its parts, too"
     if function_words.joins(whole, language):
-        yield "in a question it only joins others: searched in quotes or alone"
+        yield "in a question it only joins or asks: searched in quotes or alone"
     if token.term == whole == written.lower() and language in STEMMED_LANGUAGES:
         yield "a word as it stands"

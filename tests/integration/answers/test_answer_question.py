@@ -80,14 +80,28 @@ def test_who_asks_what_happened_in_a_time_is_told_what_its_threads_are_about(
     told = asking.answer_with_cards(query, clock=clock)
 
     assert told.answer == (
-        "Gate valve 8 closed [#OPS-2@1]. "
+        "Gate valve 8 closed, beam lost [#OPS-1@1]. "
         "Turbine 2 of the cold box stopped on bearing [#OPS-3@1]. "
         "Turbine 1 of the cold box was greased [#OPS-4@1]. "
         "Coffee machine repaired [#OPS-5@1]."
     )
     assert told.context_answer is not None
     assert told.context_answer["status"] == "grounded"
-    assert [one.label for one in told.citations] == ["OPS-2", "OPS-3", "OPS-4", "OPS-5"]
+    assert [one.label for one in told.citations] == ["OPS-1", "OPS-3", "OPS-4", "OPS-5"]
+
+
+def test_what_happened_on_a_day_is_not_what_was_written_on_the_next(asking) -> None:
+    write_logbook(asking)
+    asking.write(draft("OPS-6", "New toner for the printer.", 26))
+    clock = replace(CLOCK, now=BEGIN + timedelta(days=9))
+    told = asking.answer_with_cards("what happened on 2 March 2026?", clock=clock)
+    assert told.answer is not None
+    assert "toner" not in told.answer
+    assert "OPS-6" in [one.external_id for one in told.results]
+    # Of a day on which nobody wrote, the next one tells.
+    after = asking.answer_with_cards("what happened on 1 March 2026?", clock=clock)
+    assert after.answer is not None
+    assert "beam lost" in after.answer
 
 
 @pytest.mark.parametrize("query", ["source:api", "who was there on 2 March 2026"])
