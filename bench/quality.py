@@ -74,7 +74,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         collection = _read(asked, name)
         with quality_engines.filled(collection) as engines:
             runs, cosines, scores = _runs(collection, engines, late)
-            if not asked.quick:
+            # A collection alone has no others that could choose for it.
+            if not asked.quick and len(asked.collection or COLLECTIONS) > 1:
                 by_each = _weighed(collection, engines)
                 weighed[name] = quality_folds.judge_each(collection, by_each)
         judged = {
