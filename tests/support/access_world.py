@@ -34,6 +34,8 @@ ENTRIES: dict[str, dict[str, Any]] = {
     "nobodys": {"readers": []},
     "embargo": {"visible_from": FAR},
     "rfs": {"logbook": "rf"},
+    # In a thread that nobody sees another entry of there is none.
+    "rfs-too": {"logbook": "rf"},
     "gone": {},
     # Closed while no index worker runs, each in another way.
     "lost": {},
@@ -41,12 +43,12 @@ ENTRIES: dict[str, dict[str, Any]] = {
     "dropped": {},
     "moved": {"logbook": "rf"},
 }
-OURS = {"open", "past", "rfs", "lost", "withheld", "dropped", "moved"}
+OURS = {"open", "past", "rfs", "rfs-too", "lost", "withheld", "dropped", "moved"}
 # What each may see while everything is indexed, and what of that is closed later.
 SEEN = {
     "anna": OURS,
     "ben": OURS | {"bens"},
-    "rf": {"rfs", "moved"},
+    "rf": {"rfs", "rfs-too", "moved"},
     "elsewhere": {"theirs", "their-answer"},
 }
 CLOSED = {

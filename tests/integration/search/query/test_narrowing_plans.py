@@ -5,6 +5,7 @@ from typing import Any
 import psycopg
 
 from bench import work_rows
+from shared.access.scope import Scope
 from shared.entries.reading.filter_sql import NARROWED
 from shared.search.query.filters.filters import Filters
 
@@ -14,7 +15,8 @@ ENTRIES = 5000
 def test_entries_are_found_by_their_own_ids_and_by_those_of_their_sources(database):
     own, *_ = work_rows.ensure_entries(database, ENTRIES)
     named = Filters(ids=(str(own), "no such id", "42"))
-    values: dict[str, Any] = {"tenant": work_rows.TENANT, **named.params}
+    scope = Scope(work_rows.TENANT, "anna")
+    values: dict[str, Any] = {**scope.params, **named.params}
     statement = "SELECT e.id FROM entry e WHERE e.tenant = %(tenant)s" + NARROWED
     with psycopg.connect(database) as conn:
         conn.execute("ANALYZE entry")
