@@ -1,9 +1,10 @@
 """Tells what the words of a question were expanded to, as far as a hit has it.
 
-A pattern or a misspelt word stands for words of all the tenant's entries: a word that
-only hidden entries have is named to nobody.
+A pattern or a misspelt word stands for words of all the tenant's entries: a word, or a
+form of it, that only hidden entries have is named to nobody.
 """
 
+import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, LiteralString, NamedTuple
@@ -22,7 +23,7 @@ from shared.search.query.compiled.conditions import Clause, iterate_leaves
 from shared.search.query.compiled.word_clauses import Known
 from shared.text.analysis.analyser import IDENT_PREFIX
 from shared.text.facility.facility import Facility
-from shared.text.words.folding import STEMMED_LANGUAGES, stem
+from shared.text.words.folding import STEMMED_LANGUAGES, fold_surface, stem
 from shared.vocabulary.expand import LANGUAGES, UNSTEMMED, Expansion, Want
 
 log = get_logger()
@@ -32,6 +33,9 @@ FUZZY = "fuzzy_fallback"
 # commonest say enough.
 MOST_NAMED, MOST_WORDS = 10, 10
 _LOOK_UP_MS = 100
+# So much of a hit is read for the forms in which its words are written.
+_MOST_READ = 100_000
+_WORD = re.compile(r"[^\W\d_]+")
 
 How = Literal["pattern", "spelling", "glossary"]
 
@@ -39,8 +43,12 @@ _TERMS: LiteralString = f"""
     SELECT t.language,
            ARRAY(SELECT term
                    FROM unnest(tsvector_to_array(t.tsv)) AS term
-                  WHERE term = ANY (%(terms)s::text[])) AS terms
+                  WHERE term = ANY (%(terms)s::text[])) AS terms,
+           CASE WHEN %(chars)s > 0
+                THEN left(concat(r.title, ' ', coalesce(r.plain, r.text)), %(chars)s)
+                ELSE '' END AS text
       FROM entry e
+      JOIN revision r ON r.entry_id = e.id AND r.number = e.revision
       JOIN entry_text t ON t.entry_id = e.id AND t.tenant = %(tenant)s
      WHERE e.id = ANY (%(ids)s::uuid[]) AND e.tenant = %(tenant)s
        AND e.deleted_at IS NULL{rights.SEEN}
@@ -56,11 +64,17 @@ class Way(NamedTuple):
     terms: tuple[str, ...]
     # The language of the entries that may have the terms; empty: any language.
     language: str = ""
+    # False: entries that are seen have another form of it.
+    is_written: bool = True
 
 
 class _Hit(NamedTuple):
     language: str
     terms: frozenset[str]
+    words: frozenset[str]
+
+    def writes(self, way: Way) -> bool:
+        return self.has(way) and (not _may_be_inflected(way) or way.told in self.words)
 
     def has(self, way: Way) -> bool:
         return way.language in {"", self.language} and self.terms.issuperset(way.terms)
@@ -107,7 +121,7 @@ class Became:
     def _said(self, *hows: How) -> str:
         named: dict[str, dict[str, None]] = {}
         for way in self.ways:
-            if way.how in hows:
+            if way.how in hows and way.is_written:
                 named.setdefault(way.word, {})[way.told] = None
         words = [
             f"`{word}` as {_listed(list(told))}"
@@ -135,6 +149,7 @@ def load_visible_expansions(
         **scope.params,
         "terms": sorted({term for way in ways for term in way.terms}),
         "ids": format_array([UUID(one) for one in entry_ids]),
+        "chars": _MOST_READ if any(map(_may_be_inflected, ways)) else 0,
     }
     try:
         with connection(pool) as conn:
@@ -145,8 +160,24 @@ def load_visible_expansions(
         # An expansion is told only when it is known to be visible.
         log.warning("expansions_not_looked_up", code=exc.error_code)
         return NOTHING
-    hits = {_Hit(_named(language), frozenset(terms)) for language, terms in rows}
-    return Became(tuple(way for way in ways if any(one.has(way) for one in hits)))
+    hits = [_read_hit(*row) for row in rows]
+    return Became(
+        tuple(
+            way._replace(is_written=any(one.writes(way) for one in hits))
+            for way in ways
+            if any(one.has(way) for one in hits)
+        )
+    )
+
+
+def _read_hit(language: str, terms: list[str], text: str) -> _Hit:
+    words = frozenset(fold_surface(one, language) for one in _WORD.findall(text))
+    return _Hit(_named(language), frozenset(terms), words)
+
+
+def _may_be_inflected(way: Way) -> bool:
+    """Tell whether an entry may have the term of a spelling by another form of it."""
+    return way.how == "spelling" and bool(way.language)
 
 
 def _looked_up(want: Want, found: Expansion) -> Iterator[Way]:

@@ -89,6 +89,19 @@ def test_whether_a_word_is_misspelt_is_told_by_no_entry_that_is_hidden(asking):
     assert [told(one) for one in questions] == before
 
 
+def test_a_misspelt_word_is_named_in_a_form_that_the_caller_can_read(asking):
+    asking.write(EntryDraft("api", "A", "The klystron tripped", entry_time=AT))
+    asking.write(EntryDraft("api", "C", "Two klystrons here", readers=("ben",)))
+
+    def told(who: Scope) -> str:
+        notes = asking.ask("klystrans", who)["diagnostics"]
+        return " ".join(one["message"] for one in notes)
+
+    assert "klystrons" in told(BEN)
+    assert "klystron" in told(ANNA)
+    assert "klystrons" not in told(ANNA)
+
+
 def test_no_hit_is_in_a_thread_of_which_the_caller_sees_no_other(asking):
     asking.write(EntryDraft("api", "A", "Klystron 3 tripped", entry_time=AT))
     asking.write(EntryDraft("api", "R", "Yes", reply_to="A", readers=("ben",)))
