@@ -2,10 +2,10 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Iterable, Mapping
-from typing import Any
+from typing import Annotated, Any
 
-from fastapi import Request, Response
-from fastapi.responses import StreamingResponse
+from fastapi import Query, Request, Response
+from fastapi.responses import RedirectResponse, StreamingResponse
 
 from api.caller_info import CallerInfo
 from api.context import ApiContext, Caller, Ctx, needs
@@ -29,8 +29,17 @@ _CHIPS = "<!-- what is worth a click -->"
 
 @router.get("/", name="home")
 @router.get("/index.json")
-async def get_home(request: Request, caller: Caller, ctx: Ctx) -> Response:
-    """Show what was written last, in the shifts that wrote it."""
+async def get_home(
+    request: Request,
+    caller: Caller,
+    ctx: Ctx,
+    q: Annotated[str, Query(max_length=20_000)] = "",
+) -> Response:
+    """Show what was written last, in the shifts that wrote it; a question is led on."""
+    if q:
+        place = "/search.json" if rendering.is_twin(request) else "/search"
+        links = rendering.Links(ctx.settings.base_path)
+        return RedirectResponse(links(place, q=q), 303)
     if rendering.is_twin(request):
         return await asyncio.to_thread(
             list_entries, request, caller, ctx, BRIEF, limit=NEWEST

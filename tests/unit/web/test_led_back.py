@@ -44,3 +44,12 @@ def test_nobody_is_led_elsewhere_by_logging_out() -> None:
     answer = browse("/lb/logout", settings=BELOW, form={"next": "//evil.example"})
 
     assert next_of(answer.headers["location"]) == "/"
+
+
+def test_a_question_to_the_first_page_is_led_to_the_search() -> None:
+    anna = Scope("main", "anna", allowed=frozenset({"read", "search"}))
+    for page, place in (("", "search"), ("index.json", "search.json")):
+        answer = browse(f"/lb/{page}?q=beam+dump%26", settings=BELOW, scope=anna)
+        assert answer.status_code == 303
+        led = urlsplit(answer.headers["location"])
+        assert (led.path, parse_qs(led.query)) == (f"/lb/{place}", {"q": ["beam dump&"]})
