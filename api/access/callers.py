@@ -110,7 +110,7 @@ class Callers:
         return await asyncio.shield(asked)
 
     async def end_session(self, request: Request) -> None:
-        """End the session that a request brings along, for copies of its cookie, too."""
+        """End the session that a request brings, for copies of its cookie, too."""
         session = page_sessions.session_of(request)
         if session is not None:
             await asyncio.to_thread(self._end, session)

@@ -25,8 +25,7 @@ def end_session(conn: Connection, cookie: str, ends_at: datetime) -> None:
 
 def has_ended(conn: Connection, cookie: str) -> bool:
     """Tell whether a session was ended before its time."""
-    found: bool = fetch_value(conn, _HAS_ENDED, {"session": _digest(cookie)})
-    return found
+    return bool(fetch_value(conn, _HAS_ENDED, {"session": _digest(cookie)}))
 
 
 def _digest(cookie: str) -> bytes:
