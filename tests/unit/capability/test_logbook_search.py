@@ -8,6 +8,7 @@ from datetime import UTC, date, datetime
 from typing import Any, ClassVar, Self
 
 import pytest
+from structlog.testing import capture_logs
 
 from api import capability
 from api.capability import logbook_search
@@ -226,14 +227,15 @@ def test_errors_come_with_a_severity_and_our_own_commands():
 
 
 @pytest.mark.requirement("S2-50", "S2-56")
-def test_whoever_gives_up_or_meets_what_nobody_foresaw_is_told_of_it_alone(capsys):
+def test_whoever_gives_up_or_meets_what_nobody_foresaw_is_told_of_it_alone():
     severity, message = LogbookSearchCapability.classify_error(TimeoutError())
     assert (severity, "given up" in message) == (errors.Severity.CRITICAL, True)
-    severity, message = LogbookSearchCapability.classify_error(ValueError("secret"))
+    with capture_logs() as logged:
+        severity, message = LogbookSearchCapability.classify_error(ValueError("secret"))
     assert severity is errors.Severity.CRITICAL
     assert "secret" not in message
     error_id = message.removesuffix(".").rpartition(" ")[2]
-    assert error_id in capsys.readouterr().err
+    assert [one["error_id"] for one in logged] == [error_id]
 
 
 class Recorded:
