@@ -150,7 +150,11 @@ class SentenceScores:
 
     def is_written(self, word: str) -> bool:
         """Tell whether any of the entries has a word of the question."""
-        return self._held[word] > 0
+        return self._held[word] > 0 or any(
+            self._question.is_said(word, one.language, one.terms)
+            for members in self._threads.values()
+            for one in members
+        )
 
     def score_by_words(self) -> list[ScoredSentence]:
         """Return the sentences of every entry that names enough, best first."""
@@ -329,7 +333,7 @@ class SentenceScores:
     def _count_holders(self, word: str) -> int:
         """Return how many of the entries have a word of the question."""
         return sum(
-            self._question.is_said(word, entry.language, entry.terms)
+            self._question.terms_in(entry.language).get(word) in entry.terms
             for members in self._threads.values()
             for entry in members
         )

@@ -11,6 +11,7 @@ from shared.answers.question import (
     answer_kinds,
     deeds,
     numbered_things,
+    plain_words,
     sentence_kinds,
 )
 from shared.answers.question.answer_kinds import AnswerKind
@@ -97,6 +98,8 @@ class Question:
     is_how_to: bool = False
     # Who wrote it, which is known of every entry.
     is_of_author: bool = False
+    # In which it may be asked; none: too few words tell.
+    languages: frozenset[str] = frozenset()
     # What it takes for done: `repaired`; empty where that is not clear.
     deed: str = ""
 
@@ -173,14 +176,26 @@ class Question:
 
     def is_said(self, word: str, language: str, terms: AbstractSet[str]) -> bool:
         """Tell whether terms have a word of the question, or another one for it."""
-        return self.terms_in(language).get(word) in terms or not _alike_terms(
-            word, language
-        ).isdisjoint(terms)
+        return (
+            self.terms_in(language).get(word) in terms
+            or not _alike_terms(word, language).isdisjoint(terms)
+            or not self._translated_terms(word, language).isdisjoint(terms)
+        )
+
+    def _translated_terms(self, word: str, language: str) -> frozenset[str]:
+        """Return what texts in another language have for a word; in its own nothing."""
+        if language in self.languages or word in {one.written for one in self.names}:
+            return frozenset()
+        asked = tuple((one, self.terms_in(one)[word]) for one in sorted(self.languages))
+        return plain_words.list_meanings(asked, language)
 
     def deed_in(self, language: str) -> frozenset[str]:
         """Return the terms of what it takes for done, in texts of a language."""
         own = self.terms_in(language).get(self.deed)
-        return _alike_terms(self.deed, language) | ({own} if own else set())
+        if own is None:
+            return _alike_terms(self.deed, language)
+        translated = self._translated_terms(self.deed, language)
+        return _alike_terms(self.deed, language) | translated | {own}
 
     def terms_of(self, word: str) -> frozenset[str]:
         """Return the terms of a content word in texts of any language."""
@@ -263,6 +278,7 @@ def read_part(asked: str, text: str, facility: Facility) -> Question:
         is_of_last=is_of_last,
         is_how_to=is_how_to,
         is_of_author=kind == "who" and answer_kinds.asks_author(asked),
+        languages=common_words.find_languages(asked),
     )
     return replace(question, deed=deeds.find_deed(text, question.words))
 
