@@ -92,7 +92,7 @@ def find_counted(question: str) -> str:
         return ""
     # Several are a plural: `cavity 2 reflected power trip` counts no trips.
     return (
-        rf"{_COUNT}(?:\s?x)?(?!\w){_BETWEEN}{re.escape(noun)}\b"
+        rf"{_COUNT}(?:\s?x)?(?!\w)(?:\s?\(\d{{1,4}}\))?{_BETWEEN}{re.escape(noun)}\b"
         rf"|\b(?:one|single|eine?){_BETWEEN}{_stem_of(noun)}(?:y|e)?\b"
         rf"|\b{re.escape(noun)}\s*(?:[:=(]|\bx)\s*\d|\b(?:nobody|none|niemand)\b"
     )

@@ -39,6 +39,8 @@ _OTHER_WAYS = tuple(
 _DOING = re.compile(
     r"\b(?:did|does|do|has|have|had|ist|sind|hat|haben|wurden?)\s"
     r"(?:the\s|an?\s|our\s|der\s|die\s|das\s)?(?:[\w-]+\s){0,3}?"
+    r"(?<!\bin\s)(?<!\bat\s)(?<!\bof\s)(?<!\bon\s)(?<!\bim\s)(?<!\bam\s)(?<!\ban\s)"
+    r"(?<!\bbei\s)(?<!\bvon\s)(?<!\bauf\s)"
     r"(?P<what>[^\W\d_]+)\s(?P<did>[^\W\d_]+)\W*\Z",
     re.IGNORECASE,
 )
@@ -121,6 +123,10 @@ _JOINED = re.compile(
     re.IGNORECASE,
 )
 _OWN = (
+    # `Replaced the tray`: a log leaves out who did it, its author.
+    re.compile(
+        rf"\A\W*(?P<did>{_ENGLISH}) (?:the|an?|all|both|its|our|my)\b", re.IGNORECASE
+    ),
     re.compile(rf"\b(?:I|we)(?: |['\u2019](?:ve|d) ){_BEHIND_I}", re.IGNORECASE),
     re.compile(
         rf"\b(?:j['\u2019]a(?:i|vais)|nous av(?:ons|ions)|on a|abbiamo|avevamo|hemos"

@@ -18,7 +18,7 @@ from shared.times.calendar_names import (
 
 # A small `a` or `e` is a word. Behind a point the letter would be an initial.
 _LETTER = re.compile(
-    r"(?<![\w'\u2019/&+.-])(?P<quote>['\"]?)(?P<letter>[A-DF-H]|[b-df-h])(?P=quote)"
+    r"(?<![\w'\u2019/&+.-])(?P<quote>['\"]?)(?P<letter>[A-DF-HJ-NP-XZ]|[b-df-h])(?P=quote)"
     r"(?![\w'\u2019/&+-]|\.\s*\w)"
 )
 _BEFORE = re.compile(r"(?P<word>[^\W\d_][\w-]+)\s*\Z")
@@ -73,6 +73,9 @@ _OF = r"(?:de|du|des|a|di|da|del|della|dell|d)(?:\s+|')"
 # What counts things stands before the number, or in the place of the thing.
 _COUNTER = r"(?:units?|unit[ae]s?|unidad|einheit|no|nr|n|num(?:ber|mer|ero)?)"
 _COUNTERS = re.compile(_COUNTER)
+# One plant calls so what another one calls a unit.
+_UNIT = r"(?:units?|unit[ae]s?|unidad|einheit|block|tranche|blocco|bloque)"
+_UNITS = re.compile(_UNIT)
 _NAME = re.compile(r"(?P<letters>[a-z]{1,8})(?P<number>\d{1,4})")
 
 
@@ -128,7 +131,7 @@ def _find_lettered(text: str) -> Iterator[NumberedThing]:
             continue
         if before and not is_empty(words[0]):
             yield NumberedThing(words[:1], letter.upper(), f"{before} {letter}")
-        elif behind and not is_empty(words[1]):
+        elif behind and letter.upper() in "ABCDFGH" and not is_empty(words[1]):
             yield NumberedThing(words[1:], letter.upper(), f"{letter} {behind}")
 
 
@@ -223,9 +226,11 @@ def _is_said(thing: NumberedThing, text: str) -> bool:
         return False
     *before, head = thing.words or thing.written.split()[:1]
     # `Indian Point unit 3` is `Indian Point 3` as well.
-    heads = [head, *before[-1:]] if _COUNTERS.fullmatch(head) else [head]
+    heads = [_UNIT if _UNITS.fullmatch(head) else re.escape(head)]
+    if _COUNTERS.fullmatch(head) or _UNITS.fullmatch(head):
+        heads += map(re.escape, before[-1:])
     said = re.compile(
-        rf"\b(?:{'|'.join(map(re.escape, heads))})\w{{0,2}}(?:\s+(?:{_OF}\w{{2,20}}))?"
+        rf"\b(?:{'|'.join(heads)})\w{{0,2}}(?:\s+(?:{_OF}\w{{2,20}}))?"
         rf"(?:[\s#.:-]{{0,3}}|,\s?(?={_COUNTER}\W))"
         rf"(?:{_COUNTER}[\s#.:\u00b0()\[\]-]{{0,9}})?"
         rf"(?:\d{{1,4}}\s*(?:,|/|and|und|&|-|to|bis)\s*){{0,3}}0*{thing.number}(?!\d|[.,]\d)",

@@ -97,6 +97,7 @@ current | Strom Stromstärke | courant intensité | corrente | corriente
 damage damaged | beschädigt Schaden | endommagé dégât dommage | danneggiato danno |
     dañado daño
 data | Daten | données | dati | datos
+dead died | tot tote gestorben | mort mourir | morto | muerto murió
 day | Tag | jour journée | giorno giornata | día
 degree degrees | Grad | degré degrés | grado gradi | grado grados
 delay delayed late later | Verspätung verzögert später | retard retardé tard | ritardo
@@ -243,6 +244,8 @@ oil | Öl | huile | olio | aceite
 open opened | offen geöffnet | ouvert ouverte ouvrir | aperto aperta aprire | abierto
     abierta abrió
 operator | Operateur Bediener | opérateur | operatore | operador
+operable operational ready | betriebsbereit betriebsfähig einsatzbereit |
+    opérationnel prêt | operativo pronto | operativo listo
 optics optical | Optik optisch | optique | ottica ottico | óptica óptico
 orbit | Orbit Bahn | orbite | orbita | órbita
 order ordered | bestellt Bestellung | commandé commande | ordinato ordine | pedido
@@ -336,6 +339,7 @@ supply | Netzgerät Versorgung Stromversorgung | alimentation | alimentatore
     alimentazione | fuente alimentación
 switch | Schalter | interrupteur commutateur | interruttore commutatore | interruptor
     conmutador
+tape | Band Klebeband | bande ruban | nastro | cinta
 target | Target Ziel | cible | bersaglio | blanco
 technician | Techniker | technicien | tecnico | técnico
 telescope | Teleskop | télescope | telescopio | telescopio
@@ -359,6 +363,7 @@ turbine | Turbine | turbine | turbina | turbina
 undulator | Undulator | onduleur | ondulatore | ondulador
 unplug unplugged | abgesteckt ausgesteckt | débranché | staccato scollegato |
     desenchufado desconectado
+unit | Block Einheit | tranche unité | unità blocco | unidad bloque
 user | Nutzer Benutzer | utilisateur | utente | usuario
 vacuum | Vakuum | vide | vuoto | vacío
 value | Wert | valeur | valore | valor
@@ -379,6 +384,7 @@ wear worn | Verschleiß verschlissen abgenutzt | usure usé | usura usurato | de
 week | Woche | semaine | settimana | semana
 weld welded | geschweißt Schweißnaht | soudé soudure | saldato saldatura | soldado
     soldadura
+whole complete | ganz vollständig | entier complet | intero completo | entero completo
 wheel | Rad | roue | ruota | rueda
 wind | Wind | vent | vento | viento
 winding | Wicklung | enroulement bobinage | avvolgimento | bobinado devanado

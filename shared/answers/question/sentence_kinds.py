@@ -137,7 +137,9 @@ _MOMENT_IN = {
     "it": re.compile(r"\b(?:alle|dalle) \d{1,2}\b", re.IGNORECASE),
 }
 _PERSON = re.compile(
-    r"\b(?:operator|crew|shift leader|electrician|technician|physicist|engineer|group"
+    r"\b(?:(?:operator|crew|shift leader|electrician|technician|physicist|engineer"
+    r"|worker|employee)s?|group|staff"
+    r"|personnel(?! (?:safety|protection|access|dose|monitor|air|hatch|door|lock))"
     r"|\w*team|company|firm|vendor|supplier|manufacturer|GmbH|Inc|Ltd|contractor"
     r"|\w*(?:firma|gruppe|elektriker|techniker)|lieferant|hersteller|schichtleiter"
     r"|rufbereitschaft|kolleg(?:en?|in)"

@@ -597,3 +597,22 @@ def test_another_word_for_what_was_done_says_as_much() -> None:
     assert (part.judgement.grade, part.judgement.unsupported) == ("A", ())
     part = answer("Is there a lock on LMOD4?", made("LMOD4 tripped on its heater."))
     assert part.judgement.status == "clarify"
+
+
+@pytest.mark.parametrize(
+    ("question", "text", "code"),
+    [
+        ("When was asset Z repaired?", "Asset B repaired on 3 May.", "unknown_name"),
+        ("When was asset Z repaired?", "Asset Z repaired on 3 May.", "single_lead"),
+        ("Warum fiel Block 1 aus?", "Unit 1 fiel aus, weil Öl fehlte.", "single_lead"),
+        ("Warum fiel Block 1 aus?", "Unit 2 fiel aus, weil Öl fehlte.", "unknown_name"),
+    ],
+)
+def test_a_unit_is_told_from_another_by_its_letter_or_number(question, text, code):
+    assert answer(question, made(text)).judgement.code == code
+
+
+def test_where_something_was_found_is_not_what_found_it() -> None:
+    found = made("Elf Enten wurden in Seabrook gefunden.", language="de")
+    part = answer("Wie viele Enten wurden in Seabrook gefunden?", found)
+    assert (part.judgement.status, part.judgement.unsaid) == ("grounded", ())

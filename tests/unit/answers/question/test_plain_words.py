@@ -35,6 +35,7 @@ def says(question: str, word: str, sentence: str, language: str) -> bool:
         ("When was the fuse replaced?", "fuse", "Fusible remplacé.", "fr"),
         ("When was the filter replaced?", "replaced", "Filter getauscht.", "de"),
         ("What is the temperature of the oven?", "oven", "Ofen bei 90 Grad.", "de"),
+        ("Wie viele tote Enten waren es?", "tote", "Eleven dead ducks.", "en"),
         ("Why was there smoke in the hall?", "smoke", "Fumo dal quadro.", "it"),
     ],
 )

@@ -166,6 +166,9 @@ Who replaced the pump?
     en + The pump was replaced by Ruiz.
     en - The pump was replaced by Monday.
     en - The pump was replaced by March.
+    en + The pump was replaced by site personnel.
+    en - Interlock of the personnel safety system, pump replaced.
+    en + Electricians replaced the pump.
 Wer hat die Pumpe ersetzt?
     de + Die Vakuumgruppe hat die Pumpe ersetzt.
     de + Die Pumpe wurde von Peter Meier ersetzt.
@@ -188,6 +191,9 @@ Who moved the mask?
     en + Yesterday I moved the mask, fixed the hutch and left.
     en + I opened the hutch, then moved the mask.
     en + The mask was moved by me.
+    en + Moved the mask half a millimetre.
+    en - Move the mask half a millimetre.
+    en - Moved mask found at noon.
     en - I will move the mask.
     en - We never moved the mask.
     en - I think the crew opened the hutch and moved the mask.
@@ -228,6 +234,7 @@ How many pumps failed?
     en + Three pumps failed.
     en - Pump 3 failed.
     en + Twenty-five pumps failed.
+    en + TWELVE (12) pumps failed.
 Wie viele Pumpen fielen aus?
     de + Elf Pumpen fielen aus.
     de - Pumpe 3 fiel aus.
