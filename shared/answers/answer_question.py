@@ -8,7 +8,7 @@ from itertools import islice
 from uuid import UUID
 
 from shared.answers import compose_answer
-from shared.answers.choice import sentence_meaning
+from shared.answers.choice import answer_status, sentence_meaning
 from shared.answers.choice.choose_sentences import MOST_CHARACTERS
 from shared.answers.choice.part_answer import Meanings, PartAnswer, answer_part
 from shared.answers.choice.sentence_score import ScoredSentence
@@ -153,7 +153,7 @@ def prepare_answer(
         if plan.intent in _BY_WORDS or left.left_ms <= 0:
             return part
         translated = sentence_meaning.translate_evidence(context, part, entries)
-        return part if translated is None else choose(translated)
+        return part if translated is None else _prefer(part, choose(translated))
 
     answered = [answer(one) for one in read]
     sentences = [
@@ -379,6 +379,15 @@ class _Writer:
             context=replace(context, citations=labels[: compose_answer.MOST_EVIDENCE]),
             took_ms=round((time.perf_counter() - began) * 1000, 3),
         )
+
+
+def _prefer(part: PartAnswer, translated: PartAnswer) -> PartAnswer:
+    """Return an answer that says all in words that surely mean it, else the other."""
+    is_told = part.judgement.status == "grounded" and any(
+        one.coverage >= answer_status.SHIPPED.whole_coverage for one in part.chosen
+    )
+    is_answered = translated.judgement.status == "grounded"
+    return part if is_told and not is_answered else translated
 
 
 def _asks_of_time(plan: Plan) -> bool:

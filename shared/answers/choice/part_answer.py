@@ -12,6 +12,7 @@ from shared.answers.choice.sentence_score import ScoredSentence
 from shared.answers.evidence.evidence import Candidate, EvidenceEntry
 from shared.answers.question.numbered_things import NumberedThing
 from shared.answers.question.question import Question, QuestionName
+from shared.vocabulary.expand import UNSTEMMED
 
 # How alike in meaning each of some candidates is to the question, 0..1; nothing where
 # no model is at hand.
@@ -112,7 +113,12 @@ def answer_part(
         ),
         has_names_alone=_have_names_alone(question, entries, cited),
         needs_all=question.is_how_to,
-        is_indirect=any(one.is_dated or one.is_signed or one.reckoned for one in chosen)
+        is_indirect=any(
+            # What two languages say need not be quite the same.
+            question.languages and one.language not in (*question.languages, UNSTEMMED)
+            for one in cited
+        )
+        or any(one.is_dated or one.is_signed or one.reckoned for one in chosen)
         or (question.is_how_to and not any(one.is_procedure for one in cited[:1])),
         is_echo=question.kind == "why"
         and not any(

@@ -60,6 +60,13 @@ _CAUSE_FIRST = re.compile(
     r"(?:cause|reason|culprit|ursache|grund|causa|raison)\b",
     re.IGNORECASE,
 )
+# It is known by nobody yet.
+_UNKNOWN = re.compile(
+    r"\bunknown\b|\bnot (?:yet )?(?:known|determined|understood|clear)\b|\binvestigat"
+    r"|\bto be determined\b|\bunbekannt|\bunklar\b|\buntersuch|\binconnue?s?\b"
+    r"|\bsconosciut|\bignot|\bdesconocid|\ben cours d|\bnon (?:ancora )?not[oa]\b",
+    re.IGNORECASE,
+)
 # So people write of a cause that they are not sure of.
 _SUPPOSED = (
     r"(?:i|we) (?:think|believe|suspect|guess|assume)|suspect(?:ed)?|suspicion|probably"
@@ -172,12 +179,12 @@ _PLACE = re.compile(
 
 def names_cause(sentence: str) -> bool:
     """Tell whether a sentence calls something a cause."""
-    return bool(_CAUSE.search(sentence))
+    return bool(_CAUSE.search(sentence)) and not _UNKNOWN.search(sentence)
 
 
 def begins_with_cause(sentence: str) -> bool:
     """Tell whether a sentence is there to tell the cause: `Cause: a cracked O ring`."""
-    return bool(_CAUSE_FIRST.match(sentence))
+    return bool(_CAUSE_FIRST.match(sentence)) and not _UNKNOWN.search(sentence)
 
 
 def is_of_kind(

@@ -544,6 +544,21 @@ def test_whoever_wrote_in_the_first_person_did_it(authors, grade) -> None:
             "A",
         ),
         ("Why did valve 8 close?", "Valve 8 closed", "Cause: a cracked O ring.", "A"),
+        # Nobody knows it.
+        (
+            "Why did valve 8 close?",
+            "Valve 8 closed in the night",
+            "The cause why valve 8 closed is unknown at this time.",
+            "B",
+        ),
+        (
+            "Why did valve 8 close?",
+            "Valve 8 closed in the night",
+            "We are investigating the cause.",
+            "B",
+        ),
+        # It is told in other words than it is asked.
+        ("Warum ist V8 geschlossen?", "V8", "V8 closed due to low air.", "B"),
         # A current is no voltage.
         (
             "What voltage had cavity 3?",
