@@ -7,7 +7,7 @@ compared by its meaning alone, which of single words is often not clear.
 import functools
 import re
 
-from shared.text.analysis.tokens import scan
+from shared.text.words.folding import fold_surface, stem
 from shared.vocabulary.expand import UNSTEMMED
 
 # English, German, French, Italian, Spanish; rows that are too long go on in the next
@@ -311,7 +311,7 @@ search searched | gesucht Suche | cherché recherche | cercato ricerca | buscado
 sector | Sektor | secteur | settore | sector
 septum | Septum | septum | setto | septum
 server | Server | serveur | server | servidor
-shorted | Kurzschluss | court-circuit | cortocircuito | cortocircuito
+shorted | Kurzschluss | courtcircuit | cortocircuito | cortocircuito
 shutdown | Abschaltung Stillstand Wartungszeit | arrêt | fermata spegnimento | parada
     apagado
 signal | Signal | signal | segnale | señal
@@ -413,12 +413,13 @@ def list_meanings(terms: tuple[tuple[str, str], ...], language: str) -> frozense
 def _terms_of(language: str) -> tuple[frozenset[str], ...]:
     """Return the terms of each row in a language; of one that is unknown, in all."""
     place = _LANGUAGES.index(language) if language in _LANGUAGES else None
+    spoken = language if place is not None else UNSTEMMED
     cells = [row.split("|") for row in _NEXT_ROW.split(_ROWS.strip())]
     return tuple(
         frozenset(
-            token.term
+            stem(fold_surface(word, spoken), spoken)
             for cell in (row if place is None else row[place : place + 1])
-            for token in scan(cell, language if place is not None else UNSTEMMED)
+            for word in cell.split()
         )
         for row in cells
     )
