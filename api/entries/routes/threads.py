@@ -52,16 +52,26 @@ def get_thread_of(
 def get_thread(
     thread_id: UUID, caller: Caller, ctx: Ctx, amount: ListAmount
 ) -> Response:
-    """Its members that the caller may see, oldest first, with state and timeline."""
+    """Its members that the caller may see, oldest first, with state and timeline.
+
+    By its own id an entry that stands alone is one, too.
+    """
     with connection(ctx.pool) as conn:
         found = _members(conn, caller.scope, thread_id)
-        if not found or found[0].thread_id is None:
+        # Else an address that is known would tell of an answer that nobody may see.
+        found = found or _alone(conn, caller.scope, thread_id)
+        if not found:
             raise NotFoundError
-        return _answer(ctx, conn, caller.scope, thread_id, found, amount)
+        return _answer(ctx, conn, caller.scope, found[0].thread_id, found, amount)
 
 
 def _members(conn: Connection, scope: Scope, thread_id: UUID) -> list[EntryView]:
     return read_entries.of_thread(conn, scope, thread_id, limit=MAX_ENTRIES + 1)
+
+
+def _alone(conn: Connection, scope: Scope, entry_id: UUID) -> list[EntryView]:
+    found = read_entries.load_entries(conn, scope, [entry_id]).values()
+    return [one for one in found if one.thread_id is None and one.deleted_at is None]
 
 
 def _answer(
