@@ -10,8 +10,8 @@ from itertools import permutations
 from shared.answers.question import (
     answer_kinds,
     deeds,
+    everyday_words,
     numbered_things,
-    plain_words,
     sentence_kinds,
 )
 from shared.answers.question.answer_kinds import AnswerKind
@@ -187,7 +187,7 @@ class Question:
         if language in self.languages or word in {one.written for one in self.names}:
             return frozenset()
         asked = tuple((one, self.terms_in(one)[word]) for one in sorted(self.languages))
-        return plain_words.list_meanings(asked, language)
+        return everyday_words.list_meanings(asked, language)
 
     def deed_in(self, language: str) -> frozenset[str]:
         """Return the terms of what it takes for done, in texts of a language."""
