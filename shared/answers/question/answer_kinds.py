@@ -15,6 +15,9 @@ _ASKS: dict[AnswerKind, re.Pattern[str]] = {
     "why": re.compile(
         r"\b(?:why|how come|warum|wieso|weshalb|weswegen|wodurch|pourquoi|perch\u00e9"
         r"|por qu\u00e9)\b|\b(?:what|which|who) (?:\w+ ){0,2}?caused?\b"
+        r"|\bwhat (?:made|makes|triggered|led to)\b|\bwas hat\b.*\bausgel\u00f6st\b"
+        r"|\b(?:qui a|cosa ha|qu\u00e9) (?:provoqu\u00e9|d\u00e9clench\u00e9|provocato"
+        r"|provoc\u00f3)"
         r"|\bcauses? (?:of|for)\b|\breasons? (?:for|of|why)\b|\bdamaged\b"
         r"|\bursachen?\b|\bverursacht|\bgrund f\u00fcr\b"
         r"|\bcaus(?:\u00e9|ato|\u00f3)\b",

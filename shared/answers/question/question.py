@@ -183,7 +183,7 @@ class Question:
         )
 
     def _translated_terms(self, word: str, language: str) -> frozenset[str]:
-        """Return what texts in another language have for a word; in its own nothing."""
+        """Return the terms of other languages for a word; of its own none."""
         if language in self.languages or word in {one.written for one in self.names}:
             return frozenset()
         asked = tuple((one, self.terms_in(one)[word]) for one in sorted(self.languages))
