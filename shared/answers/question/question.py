@@ -34,14 +34,15 @@ from shared.vocabulary.expand import UNSTEMMED
 # What asks, tells or refers beside a word that begins a question, and is in no answer:
 # by the folded form.
 _ASKING_WORDS = """
-    long much many did do does done was were is are be been will would could should can
-    must need needs happen happened happens cause caused causes reason reasons tell show
-    find about there get got go went broken wrong anybody somebody someone anyone itself
-    now still yet please put read set right in on by to up towards at with full lange
-    viel viele ist sind war waren wurde wurden wird hat haben kann konnte soll muss noch
-    jetzt gab gibt ursache grund passiert geschah zeige sage often oft verursacht
-    verursachte blieb bleibt ging gingen causee causato causata causo wrote write
-    written geschrieben schrieb ecrit scritto escrito escribio
+    long much many did do does done was were is are be been will would could should
+    can must need needs happen happened happens cause caused causes reason reasons
+    tell show find about there get got go went broken wrong anybody somebody someone
+    anyone itself now still yet please put read set right in on by to up towards at
+    with full lange viel viele ist sind war waren worden wurde wurden wird hat haben
+    kann konnte soll muss noch jetzt gab gibt ursache grund passiert geschah zeige
+    sage often oft verursacht verursachte blieb bleibt ging gingen causee causato
+    causata causo wrote write written geschrieben schrieb ecrit scritto escrito
+    escribio
 """
 _ASKING = question_words.ENGLISH_AND_GERMAN | {*_ASKING_WORDS.split()}
 
