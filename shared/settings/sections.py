@@ -282,7 +282,7 @@ class PeopleSettings(Section):
 
 
 class WorkSettings(Section):
-    """How due work is claimed and bounded; its strikes are a constant of `due_work`."""
+    """How due work is claimed and bounded; its strikes are a constant of `leases`."""
 
     lease_seconds: float = Field(15, ge=1, le=60)
     """How long a claim holds without a renewal."""
