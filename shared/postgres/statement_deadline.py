@@ -4,13 +4,15 @@
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import LiteralString, Self
 
 from psycopg import Connection
 
 from shared.errors import DatabaseQueryError
+from shared.postgres.pool import Pool, connection, pipelined_connection
 
 _LIMIT_TIME: LiteralString = """
     SELECT set_config('statement_timeout', %(ms)s, true),
@@ -54,6 +56,24 @@ def limit_time(conn: Connection, budget_ms: int, *, one_plan: bool = False) -> N
     """
     plans = "force_generic_plan" if one_plan else "force_custom_plan"
     conn.execute(_LIMIT_TIME, {"ms": str(budget_ms), "plans": plans}, prepare=True)
+
+
+@contextmanager
+def timed_connection(pool: Pool, budget_ms: int) -> Iterator[Connection]:
+    """Open a connection, each statement of which is bounded by a time."""
+    with connection(pool) as conn:
+        limit_time(conn, budget_ms)
+        yield conn
+
+
+@contextmanager
+def timed_pipeline(
+    pool: Pool, budget_ms: int, *, one_plan: bool = False
+) -> Iterator[Connection]:
+    """Open a connection in pipeline mode, its statements bounded as by `limit_time`."""
+    with pipelined_connection(pool) as conn:
+        limit_time(conn, budget_ms, one_plan=one_plan)
+        yield conn
 
 
 def make_share_limiter(conn: Connection, ends_at: float) -> Callable[[float], bool]:

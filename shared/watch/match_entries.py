@@ -7,8 +7,7 @@ from typing import LiteralString
 from uuid import UUID
 
 from shared.embedding.vectors import vectors
-from shared.postgres import statement_deadline
-from shared.postgres.pool import connection
+from shared.postgres.statement_deadline import timed_connection
 from shared.search.query.language import tree_text
 from shared.search.query.list_by_time import LISTING_MODULE
 from shared.search.query.plan import Plan
@@ -74,8 +73,7 @@ def _by_words(
         return []
     statement = match_sql.statement(_OF_THESE, by_words=plan.asks_for_words)
     given = {**match_sql.params(asked, asked.question), "ids": list(ids)}
-    with connection(context.pool) as conn:
-        statement_deadline.limit_time(conn, ask.budget_ms)
+    with timed_connection(context.pool, ask.budget_ms) as conn:
         return [row[0] for row in conn.execute(statement, given, prepare=False)]
 
 
@@ -91,8 +89,7 @@ def _by_meaning(
     ask = Ask.lasting(plan, seconds)
     asked = branch_query.kept_of(ask, context, MEANING)
     floor = semantic.find_floor(ask, context, model, said_of=live)
-    with connection(context.pool) as conn:
-        statement_deadline.limit_time(conn, ask.budget_ms)
+    with timed_connection(context.pool, ask.budget_ms) as conn:
         cosines = vectors.load_cosines(
             conn, model.table_name, plan.scope.tenant, unpack_vector(vector), ids
         )

@@ -10,9 +10,8 @@ from typing import LiteralString
 from uuid import UUID
 
 from shared.errors import LogchordError, SearchTimeoutError
-from shared.postgres import statement_deadline
 from shared.postgres.fetch_rows import fetch_all
-from shared.postgres.pool import connection
+from shared.postgres.statement_deadline import timed_connection
 from shared.search.retrieval.module_contract import Ask
 from shared.search.retrieval.search_context import SearchContext
 from shared.watch import match_entries
@@ -92,8 +91,7 @@ def _pages(
     given = {"tenant": ask.plan.scope.tenant, "limit": ENTRIES_AT_ONCE}
     place = {"since": since, "after": UUID(int=0)}
     while True:
-        with connection(context.pool) as conn:
-            statement_deadline.limit_time(conn, ask.budget_ms)
+        with timed_connection(context.pool, ask.budget_ms) as conn:
             page = fetch_all(conn, WrittenEntry, _WRITTEN_SINCE, {**given, **place})
         if page:
             yield page

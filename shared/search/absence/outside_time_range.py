@@ -11,8 +11,7 @@ from typing import Any, LiteralString
 
 from shared.errors import LogchordError
 from shared.log import get_logger
-from shared.postgres import statement_deadline
-from shared.postgres.pool import connection
+from shared.postgres.statement_deadline import timed_connection
 from shared.search.jobs.outcome import list_cuts
 from shared.search.query.filters.time_range import Applied
 from shared.search.query.plan import Plan
@@ -79,8 +78,7 @@ def _counted(ask: Ask, lexicon: Lexicon, plan: Plan) -> dict[str, Any] | None:
     }
     for question in dict.fromkeys((asked.question, asked.question.relaxed())):
         queries = branch_query.queries(question)
-        with connection(lexicon.pool) as conn:
-            statement_deadline.limit_time(conn, ask.budget_ms)
+        with timed_connection(lexicon.pool, ask.budget_ms) as conn:
             # Planned with the values at hand, as searches are.
             values = {**given, "queries": queries}
             row = conn.execute(_COUNT, values, prepare=False).fetchone()

@@ -10,8 +10,8 @@ from typing import LiteralString
 from shared import suggest
 from shared.errors import DatabaseConnectionError, DatabaseQueryError
 from shared.log import get_logger
-from shared.postgres import request_deadline, statement_deadline
-from shared.postgres.pool import pipelined_connection
+from shared.postgres import request_deadline
+from shared.postgres.statement_deadline import timed_pipeline
 from shared.search.absence.coverage import LOOKED_THROUGH
 from shared.search.jobs.outcome import Diagnostic
 from shared.search.query import entities
@@ -52,8 +52,7 @@ def note_unknown_sources(
                 "sources": [*asked, *names],
                 "looked_through": LOOKED_THROUGH,
             }
-            with pipelined_connection(context.pool) as conn:
-                statement_deadline.limit_time(conn, ms)
+            with timed_pipeline(context.pool, ms) as conn:
                 seen = {name for (name,) in conn.execute(_SEEN, values).fetchall()}
     except (DatabaseConnectionError, DatabaseQueryError) as exc:
         log.warning("sources_not_read", code=exc.error_code)

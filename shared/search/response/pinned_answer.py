@@ -10,8 +10,8 @@ from psycopg import Connection
 
 from shared.access import rights
 from shared.access.scope import Scope
-from shared.postgres import statement_deadline
-from shared.postgres.pool import Pool, connection, format_array
+from shared.postgres.pool import Pool, format_array
+from shared.postgres.statement_deadline import timed_connection
 from shared.search.jobs.compatibility import read_fields
 from shared.search.response.answer import Answer, Citation
 from shared.times.rfc3339 import timestamp
@@ -40,8 +40,7 @@ def read_pinned_answer(
     if not answer.citations:
         # Without citations nobody knows whose words an answer has.
         return None if answer.context.evidence else answer
-    with connection(pool) as conn:
-        statement_deadline.limit_time(conn, timeout_ms)
+    with timed_connection(pool, timeout_ms) as conn:
         known = _read(conn, scope, answer)
     if any(UUID(one.entry_id) not in known for one in answer.citations):
         return None

@@ -14,8 +14,7 @@ from typing import NamedTuple
 from shared.errors import DatabaseConnectionError, DatabaseQueryError
 from shared.glossary import synonyms
 from shared.log import get_logger
-from shared.postgres import statement_deadline
-from shared.postgres.pool import connection
+from shared.postgres.statement_deadline import timed_connection
 from shared.search.jobs.outcome import Outcome
 from shared.search.query.compiled import expandable_words
 from shared.search.query.compiled.compiled_question import (
@@ -141,8 +140,7 @@ def make_highlighter(
         return Highlighter(asked, facility)
     scope, alike = plan.scope, plan.words.fuzzy_threshold
     try:
-        with connection(context.pool) as conn:
-            statement_deadline.limit_time(conn, _LOOK_UP_MS)
+        with timed_connection(context.pool, _LOOK_UP_MS) as conn:
             found = expand.expand(conn, scope.tenant, wanted)
             found += expand.expand_misspelt(conn, scope, misspelt, own, alike=alike)
     except (DatabaseConnectionError, DatabaseQueryError) as exc:

@@ -12,8 +12,8 @@ from shared.embedding.vectors import moved_question, vector_tables, vectors
 from shared.embedding.vectors.live_models import InUse
 from shared.errors import DatabaseQueryError
 from shared.log import get_logger
-from shared.postgres import statement_deadline
-from shared.postgres.pool import format_array, pipelined_connection
+from shared.postgres.pool import format_array
+from shared.postgres.statement_deadline import timed_pipeline
 from shared.search.jobs.outcome import FACETS, Outcome
 from shared.search.query.ordering import BESIDE, CARRIED, NAMED, SCOPED
 from shared.search.query.plan import Plan
@@ -73,8 +73,7 @@ def load_ranking_features(
     if timeout_ms <= 0:
         return UNREAD
     try:
-        with pipelined_connection(context.pool) as conn:
-            statement_deadline.limit_time(conn, timeout_ms, one_plan=True)
+        with timed_pipeline(context.pool, timeout_ms, one_plan=True) as conn:
             given = {"ids": format_array(ids), "tenant": plan.scope.tenant}
             kin = conn.execute(_KIN, given, prepare=True)
             cosines = _cosines(conn, plan, branches, context.models)

@@ -15,8 +15,8 @@ from shared.access.scope import Scope
 from shared.errors import DatabaseConnectionError, DatabaseQueryError
 from shared.glossary import synonyms
 from shared.log import get_logger
-from shared.postgres import statement_deadline
-from shared.postgres.pool import Pool, connection, format_array
+from shared.postgres.pool import Pool, format_array
+from shared.postgres.statement_deadline import timed_connection
 from shared.search.jobs.outcome import Diagnostic
 from shared.search.query.compiled.compiled_question import CompiledQuery
 from shared.search.query.compiled.conditions import Clause, iterate_leaves
@@ -152,8 +152,7 @@ def load_visible_expansions(
         "chars": _MOST_READ if any(map(_may_be_inflected, ways)) else 0,
     }
     try:
-        with connection(pool) as conn:
-            statement_deadline.limit_time(conn, _LOOK_UP_MS)
+        with timed_connection(pool, _LOOK_UP_MS) as conn:
             # Planned with its terms, which the statement looks up as a set.
             rows = conn.execute(_TERMS, given, prepare=False).fetchall()
     except (DatabaseConnectionError, DatabaseQueryError) as exc:

@@ -16,8 +16,8 @@ from shared.embedding.vectors.exact_or_index import Sizes
 from shared.embedding.vectors.live_models import InUse
 from shared.errors import EmbeddingGenerationError, InternalError
 from shared.kept_values import KeptValues
-from shared.postgres import statement_deadline
-from shared.postgres.pool import Pool, connection, pipelined_connection
+from shared.postgres.pool import Pool, connection
+from shared.postgres.statement_deadline import timed_pipeline
 from shared.search.retrieval.circuit import Circuit, Circuits
 from shared.search.retrieval.query_vectors import PassageVectors, QueryVectors
 from shared.search.retrieval.tenant_languages import WrittenIn
@@ -66,8 +66,7 @@ class TenantSources:
         """Return the first sources that a tenant's entries are of, by name."""
 
         def read() -> tuple[str, ...]:
-            with pipelined_connection(pool) as conn:
-                statement_deadline.limit_time(conn, budget_ms)
+            with timed_pipeline(pool, budget_ms) as conn:
                 given = {"tenant": tenant, "most": _MOST_SOURCES}
                 rows = conn.execute(_SOURCES, given, prepare=True).fetchall()
             return tuple(source for (source,) in rows)

@@ -11,9 +11,9 @@ from shared.access import rights
 from shared.errors import LogchordError
 from shared.ids import parse_uuid
 from shared.log import get_logger
-from shared.postgres import statement_deadline
 from shared.postgres.fetch_rows import fetch_all
-from shared.postgres.pool import format_array, pipelined_connection
+from shared.postgres.pool import format_array
+from shared.postgres.statement_deadline import timed_pipeline
 from shared.search.jobs.outcome import (
     CIRCUIT_OPEN,
     Outcome,
@@ -249,8 +249,7 @@ def put_number_first(
     if not names:
         return found
     params = branch_query.kept_of(ask, context, descriptor.name).params
-    with pipelined_connection(context.pool) as conn:
-        statement_deadline.limit_time(conn, ask.budget_ms)
+    with timed_pipeline(context.pool, ask.budget_ms) as conn:
         rows = _called(conn, params, names)
     tenant = ask.plan.scope.tenant
     known = {hit.entry_id for hit in found.hits}

@@ -15,8 +15,7 @@ from functools import cache
 from uuid import UUID
 
 from shared.errors import ConfigurationError, LogchordError
-from shared.postgres import statement_deadline
-from shared.postgres.pool import connection
+from shared.postgres.statement_deadline import timed_connection
 from shared.search.jobs.outcome import CIRCUIT_OPEN, Diagnostic
 from shared.search.query import deadline_shares, modes
 from shared.search.retrieval.engines import branch_query, candidate_rows
@@ -71,8 +70,7 @@ def execute(
         raise LogchordError("The branch was late.", code="branch_timeout") from exc
     best = _best(descriptor, found)
     question = branch_query.build_branch_query(ask, context, descriptor.name)
-    with connection(context.pool) as conn:
-        statement_deadline.limit_time(conn, ask.budget_ms)
+    with timed_connection(context.pool, ask.budget_ms) as conn:
         shown = candidate_rows.load_candidate_rows(conn, question.params, list(best))
     tenant = ask.plan.scope.tenant
     hits = [

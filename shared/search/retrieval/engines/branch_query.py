@@ -18,8 +18,7 @@ from psycopg import Connection
 from shared.errors import DatabaseConnectionError, DatabaseQueryError
 from shared.glossary import synonyms
 from shared.log import get_logger
-from shared.postgres import statement_deadline
-from shared.postgres.pool import pipelined_connection
+from shared.postgres.statement_deadline import timed_pipeline
 from shared.search.jobs.outcome import Diagnostic
 from shared.search.query.compiled import (
     compiled_question,
@@ -300,8 +299,7 @@ def _looked_up(ask: Ask, lexicon: Lexicon, wanted: list[expand.Want]) -> Known:
 
 @contextmanager
 def _looking_up(ask: Ask, lexicon: Lexicon) -> Iterator[Connection]:
-    with pipelined_connection(lexicon.pool) as conn:
-        statement_deadline.limit_time(conn, ask.budget_ms)
+    with timed_pipeline(lexicon.pool, ask.budget_ms) as conn:
         yield conn
 
 

@@ -10,8 +10,7 @@ from uuid import UUID
 
 from shared.access import rights
 from shared.errors import OpenSearchError
-from shared.postgres import statement_deadline
-from shared.postgres.pool import connection
+from shared.postgres.statement_deadline import timed_connection
 from shared.search.query.filters.filters import Filters
 from shared.search.query.language import tree
 from shared.search.query.language.tree import And, Field, Node, Not, Or
@@ -40,8 +39,7 @@ def resolve_threads(ask: Ask, context: Lexicon) -> Plan:
     if not wanted:
         return plan
     given = {**plan.scope.params, "threads": wanted, "most": MAX_MEMBERS + 1}
-    with connection(context.pool) as conn:
-        statement_deadline.limit_time(conn, ask.budget_ms)
+    with timed_connection(context.pool, ask.budget_ms) as conn:
         rows = conn.execute(_MEMBERS, given).fetchall()
     if len(rows) > MAX_MEMBERS:
         message = f"OpenSearch takes threads of {MAX_MEMBERS} entries at most."

@@ -2,8 +2,7 @@
 
 from typing import LiteralString
 
-from shared.postgres import statement_deadline
-from shared.postgres.pool import connection
+from shared.postgres.statement_deadline import timed_connection
 from shared.search.query.compiled.compiled_question import CompiledQuery
 from shared.search.query.facet_request import DATE, SAID, Counting
 from shared.search.query.filters import filters
@@ -94,8 +93,7 @@ def counted(
         "prefix": prefix,
     }
     statement = match_sql.statement(_COUNTS, by_words=ask.plan.asks_for_words)
-    with connection(asked.lexicon.pool) as conn:
-        statement_deadline.limit_time(conn, ask.budget_ms)
+    with timed_connection(asked.lexicon.pool, ask.budget_ms) as conn:
         rows = conn.execute(statement, given).fetchall()
     found: dict[str, list[tuple[str, int]]] = {}
     for facet, value, entries in rows:

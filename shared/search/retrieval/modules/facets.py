@@ -15,9 +15,8 @@ from uuid import UUID
 from shared.errors import LogchordError
 from shared.log import get_logger
 from shared.messaging.stage_names import INDEX_STAGE, METADATA_STAGE
-from shared.postgres import statement_deadline
 from shared.postgres.fetch_rows import fetch_value
-from shared.postgres.pool import connection
+from shared.postgres.statement_deadline import timed_connection
 from shared.search.jobs.outcome import FACETS, Diagnostic, list_cuts
 from shared.search.query.compiled.compiled_question import CompiledQuery
 from shared.search.query.facet_request import DATE, SAID, Counting
@@ -127,8 +126,7 @@ def _of_index(work: _Count, context: SearchContext) -> ModuleResult | None:
     """Count in OpenSearch; None: it lacks too many entries to be exact."""
     scope = work.ask.plan.scope
     as_of = context.freshness.of(context.pool, METADATA_STAGE, INDEX_STAGE)
-    with connection(context.pool) as conn:
-        statement_deadline.limit_time(conn, work.ask.budget_ms)
+    with timed_connection(context.pool, work.ask.budget_ms) as conn:
         lost = revoked_entries.load_revoked(
             conn, scope, as_of, revoked_entries.MAX_IDS + 1
         )

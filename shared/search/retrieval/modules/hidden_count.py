@@ -3,9 +3,8 @@
 from typing import LiteralString
 
 from shared.access import rights
-from shared.postgres import statement_deadline
 from shared.postgres.fetch_rows import fetch_value
-from shared.postgres.pool import connection
+from shared.postgres.statement_deadline import timed_connection
 from shared.search.jobs.outcome import list_cuts
 from shared.search.retrieval.engines import branch_query
 from shared.search.retrieval.module_contract import Ask, Lexicon
@@ -37,6 +36,5 @@ def count(ask: Ask, lexicon: Lexicon) -> int | None:
     given = {**match_sql.params(asked, asked.question), "most": MOST}
     by_words = plan.asks_for_words
     statement = match_sql.statement(_COUNT, by_words=by_words, whose=_UNSEEN)
-    with connection(lexicon.pool) as conn:
-        statement_deadline.limit_time(conn, ask.budget_ms)
+    with timed_connection(lexicon.pool, ask.budget_ms) as conn:
         return int(fetch_value(conn, statement, given) or 0)

@@ -11,8 +11,7 @@ from shared.entries.reading.read_entries import ListingPosition
 from shared.errors import LogchordError
 from shared.log import get_logger
 from shared.messaging.stage_names import METADATA_STAGE
-from shared.postgres import statement_deadline
-from shared.postgres.pool import connection
+from shared.postgres.statement_deadline import timed_connection
 from shared.search.jobs.outcome import Candidate, Diagnostic
 from shared.search.query.compiled.compiled_question import CompiledQuery
 from shared.search.query.list_by_time import LISTING_MODULE, Sort
@@ -113,10 +112,9 @@ def _page(
     found: list[Columns] = []
     statement_params = match_sql.params(asked, question)
     with (
-        connection(asked.lexicon.pool) as conn,
+        timed_connection(asked.lexicon.pool, ask.budget_ms) as conn,
         conn.cursor(row_factory=class_row(Columns)) as cur,
     ):
-        statement_deadline.limit_time(conn, ask.budget_ms)
         for number, part in enumerate(parts):
             # A following part begins at its own first entry.
             place = after if number == 0 else _FIRST
@@ -151,8 +149,7 @@ def _counted(ask: Ask, asked: BranchQuery) -> int | None:
     """Count all matches; None: time was over before."""
     statement = match_sql.statement(_COUNT, by_words=_by_words(ask.plan))
     try:
-        with connection(asked.lexicon.pool) as conn:
-            statement_deadline.limit_time(conn, ask.budget_ms)
+        with timed_connection(asked.lexicon.pool, ask.budget_ms) as conn:
             row = conn.execute(
                 statement, match_sql.params(asked, asked.question)
             ).fetchone()

@@ -10,7 +10,7 @@ from shared.entries.reading.filter_sql import MARKS, NARROWED
 from shared.messaging.stage_names import METADATA_STAGE
 from shared.postgres import statement_deadline
 from shared.postgres.fetch_rows import fetch_all
-from shared.postgres.pool import connection
+from shared.postgres.statement_deadline import timed_connection
 from shared.search.query.compiled.compiled_question import CompiledQuery
 from shared.search.retrieval import branch_languages, module_contract
 from shared.search.retrieval.engines import branch_query
@@ -80,8 +80,7 @@ def search(ask: Ask, context: SearchContext) -> ModuleResult:
     whole = branch_query.with_all(asked) if ask.plan.words.any_word else asked.question
 
     def matches(question: CompiledQuery) -> list[Match]:
-        with connection(context.pool) as conn:
-            statement_deadline.limit_time(conn, ask.budget_ms)
+        with timed_connection(context.pool, ask.budget_ms) as conn:
             if question != asked.question or question == whole:
                 return _matches(conn, ask, asked, question)
             # Entries with all words count twice, and may be older than the newest with

@@ -16,7 +16,7 @@ from shared.errors import ConfigurationError, LogchordError
 from shared.log import get_logger
 from shared.messaging.stage_names import embed_stage
 from shared.postgres import statement_deadline
-from shared.postgres.pool import pipelined_connection
+from shared.postgres.statement_deadline import timed_pipeline
 from shared.search.jobs.outcome import UNDER_RETURN, Candidate, Diagnostic, Outcome
 from shared.search.query.filters.fact_filters import WantedFact
 from shared.search.query.language import tree_text
@@ -168,8 +168,7 @@ def _by_model(
     notes = _notes_on_length(context, model, vector)
     asked = branch_query.kept_of(ask, context, "semantic")
     as_of = context.freshness.of(context.pool, embed_stage(model.model))
-    with pipelined_connection(context.pool) as conn:
-        statement_deadline.limit_time(conn, ask.budget_ms)
+    with timed_pipeline(context.pool, ask.budget_ms) as conn:
         hits, short = _nearest(conn, ask, context, model, floor, vector, asked)
     return ModuleResult(
         tuple(hits),
@@ -187,8 +186,7 @@ def search_again(
     """Return the entries nearest to the vector of an earlier outcome."""
     asked = branch_query.kept_of(ask, context, "semantic")
     floor, vector = before.floor or 0.0, unpack_vector(before.vector or "")
-    with pipelined_connection(context.pool) as conn:
-        statement_deadline.limit_time(conn, ask.budget_ms)
+    with timed_pipeline(context.pool, ask.budget_ms) as conn:
         model = vector_tables.find_model(conn, before.model or "")
         if model is None:
             return ()

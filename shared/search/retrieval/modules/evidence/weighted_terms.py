@@ -4,9 +4,8 @@ from collections.abc import Mapping
 from typing import Any, LiteralString, TypeVar
 
 from shared.messaging.stage_names import METADATA_STAGE
-from shared.postgres import statement_deadline
 from shared.postgres.fetch_rows import fetch_all
-from shared.postgres.pool import connection
+from shared.postgres.statement_deadline import timed_connection
 from shared.search.jobs.outcome import Candidate
 from shared.search.retrieval.engines import branch_query, candidate_rows
 from shared.search.retrieval.engines.candidate_rows import Columns
@@ -62,8 +61,7 @@ def load_rows(
     given: Mapping[str, Any],
 ) -> list[Row]:
     """Return the rows of a statement, planned with the values at hand."""
-    with connection(context.pool) as conn:
-        statement_deadline.limit_time(conn, ask.budget_ms)
+    with timed_connection(context.pool, ask.budget_ms) as conn:
         return fetch_all(conn, kind, statement, given, prepare=False)
 
 
