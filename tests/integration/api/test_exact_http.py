@@ -20,9 +20,20 @@ COUNT = 73
 PATIENT = {"deadline_ms": 4000}
 
 
+@pytest.fixture(scope="module")
+def logbook(lasting_admin: httpx2.Client) -> httpx2.Client:
+    """A facility with more entries of one word than a window has places, to be read."""
+    return fill(lasting_admin)
+
+
 @pytest.fixture
-def logbook(admin: httpx2.Client) -> httpx2.Client:
-    """A facility with more entries of one word than a window has places."""
+def shrinking(admin: httpx2.Client) -> httpx2.Client:
+    """A facility of the same entries for one test, which takes some of them away."""
+    return fill(admin)
+
+
+def fill(admin: httpx2.Client) -> httpx2.Client:
+    """Push all entries, and return the caller once they are found."""
     entries = [
         {
             "source": "api" if number % 3 else "operations",
@@ -95,11 +106,11 @@ def test_a_page_by_time_longer_than_the_window_leaves_nothing_out(logbook, sort)
     assert page["next_cursor"] is None
 
 
-def test_a_page_by_time_shows_nothing_that_was_deleted_meanwhile(logbook) -> None:
-    answer = asked_of(logbook, query="klystron", sort="oldest", limit=30)
-    gone = asked_of(logbook, query="note 40", mode="keyword")["results"][0]
-    assert logbook.delete(f"/v1/entries/{gone['entry_id']}").status_code < 300
-    hits = [hit for page in pages(logbook, answer) for hit in page["items"]]
+def test_a_page_by_time_shows_nothing_that_was_deleted_meanwhile(shrinking) -> None:
+    answer = asked_of(shrinking, query="klystron", sort="oldest", limit=30)
+    gone = asked_of(shrinking, query="note 40", mode="keyword")["results"][0]
+    assert shrinking.delete(f"/v1/entries/{gone['entry_id']}").status_code < 300
+    hits = [hit for page in pages(shrinking, answer) for hit in page["items"]]
     names = {hit["external_id"] for hit in (*answer["results"], *hits)}
     assert names == {f"E-{n:02d}" for n in range(COUNT)} - {gone["external_id"]}
 
@@ -134,15 +145,15 @@ def test_facets_count_all_that_match_and_not_only_the_page(logbook, mode) -> Non
     assert alone["facets"] == {}
 
 
-def test_facets_of_a_job_are_counted_anew_when_it_is_read(logbook) -> None:
+def test_facets_of_a_job_are_counted_anew_when_it_is_read(shrinking) -> None:
     body = {"query": "klystron", "mode": "keyword", "facets": ["tags"]}
-    accepted = logbook.post(JOBS, json={**PATIENT, **body}).json()
+    accepted = shrinking.post(JOBS, json={**PATIENT, **body}).json()
     where = accepted["links"]["self"]
-    job = logbook.get(where, params={"wait_ms": 10_000}).json()
+    job = shrinking.get(where, params={"wait_ms": 10_000}).json()
     assert values(job["response"], "tags") == {"rf": COUNT, "vacuum": 19}
-    gone = asked_of(logbook, query="note 4", mode="keyword")["results"][0]
-    assert logbook.delete(f"/v1/entries/{gone['entry_id']}").status_code < 300
-    job = logbook.get(where).json()
+    gone = asked_of(shrinking, query="note 4", mode="keyword")["results"][0]
+    assert shrinking.delete(f"/v1/entries/{gone['entry_id']}").status_code < 300
+    job = shrinking.get(where).json()
     assert values(job["response"], "tags")["rf"] == COUNT - 1
 
 

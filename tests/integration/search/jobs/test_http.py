@@ -44,9 +44,20 @@ def push(client: httpx2.Client, *texts: str) -> None:
     assert answer.status_code in {200, 201}, answer.text
 
 
+@pytest.fixture(scope="module")
+def logbook(lasting_admin: httpx2.Client) -> httpx2.Client:
+    """A tenant with three entries that every branch can find, to be read."""
+    return fill(lasting_admin)
+
+
 @pytest.fixture
-def logbook(admin: httpx2.Client) -> httpx2.Client:
-    """A tenant with three entries that every branch can find."""
+def shrinking(admin: httpx2.Client) -> httpx2.Client:
+    """A tenant of the same entries for one test, which deletes one of them."""
+    return fill(admin)
+
+
+def fill(admin: httpx2.Client) -> httpx2.Client:
+    """Push three entries, and return the caller once every branch finds each."""
     texts = (
         "RF cavity 3 tripped during injection",
         "The corrector HCM-03 was replaced",
@@ -285,19 +296,19 @@ def test_a_submitted_job_is_looked_after_until_it_ends(logbook):
     assert job["request"]["query"] == "HCM 03"
 
 
-def test_a_stored_job_reads_its_entries_again(logbook):
-    body = search(logbook, query="HCM 03 replaced", mode="hybrid").json()
+def test_a_stored_job_reads_its_entries_again(shrinking):
+    body = search(shrinking, query="HCM 03 replaced", mode="hybrid").json()
     first = body["results"][0]["entry_id"]
     path = f"{JOBS}/{body['job_id']}"
 
     def stored() -> Any:
-        answer = logbook.get(path)
+        answer = shrinking.get(path)
         return answer.json() if answer.status_code == 200 else None
 
     job = until(stored, within_seconds=10, what="the finished job")
     assert job["response"]["stability_hash"] == body["stability_hash"]
-    assert logbook.delete(f"/v1/entries/{first}").status_code < 300
-    again = logbook.get(path).json()["response"]
+    assert shrinking.delete(f"/v1/entries/{first}").status_code < 300
+    again = shrinking.get(path).json()["response"]
     assert first not in [hit["entry_id"] for hit in again["results"]]
 
 

@@ -17,9 +17,20 @@ JOBS = "/v1/search/jobs"
 COUNT = 7
 
 
+@pytest.fixture(scope="module")
+def logbook(lasting_admin: httpx2.Client) -> httpx2.Client:
+    """A facility with a few entries of one word, to be read."""
+    return fill(lasting_admin)
+
+
 @pytest.fixture
-def logbook(admin: httpx2.Client) -> httpx2.Client:
-    """A facility with a few entries of one word."""
+def changing(admin: httpx2.Client) -> httpx2.Client:
+    """A facility of the same entries for one test, which deletes some."""
+    return fill(admin)
+
+
+def fill(admin: httpx2.Client) -> httpx2.Client:
+    """Push a few entries, and return the caller once they are found."""
     entries = [
         {
             "source": "api",
@@ -77,11 +88,11 @@ def test_the_pages_of_a_job_are_one_ranking_each_hit_once(logbook):
     assert ids(again) == ids(read[1])
 
 
-def test_what_is_deleted_meanwhile_is_counted_and_not_shown(logbook):
-    job = ended(logbook, query="klystron", mode="keyword", limit=3)
-    victim = pages(logbook, job["job_id"])[1]["items"][0]["entry_id"]
-    assert logbook.delete(f"/v1/entries/{victim}").status_code < 300
-    read = pages(logbook, job["job_id"])
+def test_what_is_deleted_meanwhile_is_counted_and_not_shown(changing):
+    job = ended(changing, query="klystron", mode="keyword", limit=3)
+    victim = pages(changing, job["job_id"])[1]["items"][0]["entry_id"]
+    assert changing.delete(f"/v1/entries/{victim}").status_code < 300
+    read = pages(changing, job["job_id"])
     shown = [hit["entry_id"] for page in read for hit in page["items"]]
     assert victim not in shown
     assert len(shown) == COUNT - 1
@@ -90,8 +101,8 @@ def test_what_is_deleted_meanwhile_is_counted_and_not_shown(logbook):
 
 @pytest.mark.requirement("SEC9")
 @pytest.mark.parametrize("change", ["size", "job", "key", "garbage"])
-def test_a_cursor_opens_nothing_else(logbook, running, tenant, change):
-    other_key = running.key(tenant=tenant, scopes=("admin",))
+def test_a_cursor_opens_nothing_else(logbook, running, lasting_tenant, change):
+    other_key = running.key(tenant=lasting_tenant, scopes=("admin",))
     job = ended(logbook, query="klystron", mode="keyword", limit=3)
     other = ended(logbook, query="tripped", mode="keyword", limit=3)
     params: dict[str, Any] = {"cursor": job["response"]["next_cursor"]}
