@@ -39,9 +39,20 @@ ENTRIES: list[dict[str, Any]] = [
 ]
 
 
+@pytest.fixture(scope="module")
+def logbook(lasting_admin: httpx2.Client) -> httpx2.Client:
+    """Three entries, found by words and by meaning, to be read."""
+    return fill(lasting_admin)
+
+
 @pytest.fixture
-def logbook(admin: httpx2.Client) -> httpx2.Client:
-    """Three entries, found by words and by meaning."""
+def changing(admin: httpx2.Client) -> httpx2.Client:
+    """The same entries for one test, which adds to them."""
+    return fill(admin)
+
+
+def fill(admin: httpx2.Client) -> httpx2.Client:
+    """Push three entries, and return the caller once words and meaning find them."""
     answer = admin.post(
         "/v1/entries", json={"entries": [{"source": "api", **one} for one in ENTRIES]}
     )
@@ -75,7 +86,7 @@ def test_what_is_no_filter_is_a_key_of_the_metadata_if_entries_have_it(logbook) 
     ]
 
 
-def test_a_key_that_only_hidden_entries_have_is_no_filter(logbook) -> None:
+def test_a_key_that_only_hidden_entries_have_is_no_filter(changing) -> None:
     hidden: dict[str, Any] = {
         "source": "api",
         "external_id": "OPS-80",
@@ -83,21 +94,23 @@ def test_a_key_that_only_hidden_entries_have_is_no_filter(logbook) -> None:
         "readers": [],
         "metadata": {"secret_mode": "on"},
     }
-    assert logbook.post("/v1/entries", json=hidden).status_code < 300
+    assert changing.post("/v1/entries", json=hidden).status_code < 300
     for name in ("secret_mode", "beam_mod", "beam", "beam_mode=top"):
         body = {"query": "arc", "filters": {name: "on"}}
-        answer = logbook.post("/search", json=body)
+        answer = changing.post("/search", json=body)
         assert answer.status_code == 422, answer.text
         assert answer.json()["error"]["code"] == "unknown_filter"
 
 
 @pytest.mark.requirement("S1-45", "S1-46", "S1-55")
-def test_the_answer_has_exactly_its_keys_in_their_order(logbook, tenant) -> None:
+def test_the_answer_has_exactly_its_keys_in_their_order(
+    logbook, lasting_tenant
+) -> None:
     body = ask(logbook, query="rf cavity trip")
     assert list(body) == KEYS
     assert [list(hit) for hit in body["results"]] == [HIT_KEYS] * len(body["results"])
     first = next(h for h in body["results"] if h["source"].endswith("/OPS-77"))
-    assert first["source"] == f"logchord:{tenant}/api/OPS-77"
+    assert first["source"] == f"logchord:{lasting_tenant}/api/OPS-77"
     assert {**first["metadata"], "entry_id": "x"} == {
         "category": "rf",
         "date": "2026-03-02",
@@ -198,13 +211,13 @@ def test_of_more_than_are_wanted_so_many_are_given_and_five_are_read(admin) -> N
 
 
 @pytest.mark.requirement("S1-08", "S1-37", "C13")
-def test_one_request_asks_any_number_of_sources(logbook: httpx2.Client) -> None:
+def test_one_request_asks_any_number_of_sources(changing: httpx2.Client) -> None:
     other = {**ENTRIES[0], "source": "operations", "logbook": "Linac"}
-    assert logbook.post("/v1/entries", json=other).status_code < 300
+    assert changing.post("/v1/entries", json=other).status_code < 300
 
     def found(**filters: object) -> set[str]:
         asked = {"query": "arc control room"}
-        results = ask(logbook, **asked, filters=filters)["results"]
+        results = ask(changing, **asked, filters=filters)["results"]
         return {"/".join(h["source"].split("/")[-2:]) for h in results}
 
     ours, theirs = "api/OPS-77", "operations/OPS-77"
@@ -303,9 +316,9 @@ def test_it_shows_nothing_of_another_facility(logbook, running) -> None:
 
 @pytest.mark.requirement("S1-105", "S4-29")
 def test_a_question_typed_in_a_terminal_is_answered_with_its_sources(
-    logbook: httpx2.Client, running: System, tenant: str
+    logbook: httpx2.Client, running: System, lasting_tenant: str
 ) -> None:
-    key = running.key(tenant=tenant)
+    key = running.key(tenant=lasting_tenant)
     typed = replace(
         running, environment={**running.environment, "LOGCHORD_API_KEY": key}
     )

@@ -1,7 +1,6 @@
 """The parts of pages: cards, threads, pictures, values, tombstones, ways to go on."""
 
 import re
-import secrets
 from collections.abc import Iterator
 
 import httpx2
@@ -55,15 +54,9 @@ VALUES = [
 
 
 @pytest.fixture(scope="module")
-def facility() -> str:
-    """The facility of this file's entries."""
-    return f"t{secrets.token_hex(4)}"
-
-
-@pytest.fixture(scope="module")
-def logbook(running: System, facility: str) -> Iterator[httpx2.Client]:
+def logbook(running: System, lasting_tenant: str) -> Iterator[httpx2.Client]:
     """Its reader; all of this file's entries are in the index, one with two files."""
-    with running.client(running.key(tenant=facility)) as client:
+    with running.client(running.key(tenant=lasting_tenant)) as client:
         push(client, [*THREAD, *VALUES])
         entry = client.get("/e/api/T-1").json()
         for name in ("scope.png", "trend.png"):
@@ -193,7 +186,9 @@ def test_why_not_says_numbers_as_people_do(logbook: httpx2.Client) -> None:
     assert re.search(r"gate: below similarity, 0\.\d{1,4}, 0\.99 needed", told), told
 
 
-def test_a_job_is_asked_again_and_stopped_by_forms(logbook, facility, running) -> None:
+def test_a_job_is_asked_again_and_stopped_by_forms(
+    logbook: httpx2.Client, lasting_admin: httpx2.Client, running: System
+) -> None:
     body = {"query": "HCM03", "mode": "keyword"}
     job = logbook.post("/v1/search/jobs", json=body).json()["job_id"]
     logbook.get(f"/v1/search/jobs/{job}", params={"wait_ms": 20_000})
@@ -213,9 +208,8 @@ def test_a_job_is_asked_again_and_stopped_by_forms(logbook, facility, running) -
     assert (stopped.status_code, stopped.headers["location"]) == (303, again)
     refused = logbook.post(again, data={**given, "action": "x"}, headers=headers)
     assert refused.status_code == 422
-    with running.client(running.key(tenant=facility, scopes=("admin",))) as admin:
-        flower = f":{running.environment['FLOWER_PORT']}"
-        assert show(admin, "/status").link("Flower").endswith(flower)
+    flower = f":{running.environment['FLOWER_PORT']}"
+    assert show(lasting_admin, "/status").link("Flower").endswith(flower)
 
 
 def test_an_answer_marks_what_it_cites_and_was_removed_since(client) -> None:
