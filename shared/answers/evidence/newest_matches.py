@@ -11,8 +11,8 @@ from shared.answers.question.question import Question
 from shared.entries.reading.filter_sql import NARROWED
 from shared.errors import DatabaseConnectionError, DatabaseQueryError
 from shared.log import get_logger
-from shared.postgres import statement_deadline
-from shared.postgres.pool import Pool, connection
+from shared.postgres.pool import Pool
+from shared.postgres.statement_deadline import timed_connection
 from shared.search.query.plan import Plan
 from shared.search.results.hydrate import HitRow, hydrate
 from shared.text.analysis.analyser import IDENT_PREFIX, quote_lexeme
@@ -47,8 +47,7 @@ def read_newest_matches(
         return []
     given = {**plan.scope.params, **plan.filters.params}
     try:
-        with connection(pool) as conn:
-            statement_deadline.limit_time(conn, most_ms)
+        with timed_connection(pool, most_ms) as conn:
             found = conn.execute(_NEWEST, {**given, "asked": asked, "most": NEWEST})
             ids = [entry_id for (entry_id,) in found]
             rows = hydrate(conn, ids, plan.scope, most_ms)
