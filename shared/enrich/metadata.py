@@ -10,7 +10,6 @@ from uuid import UUID
 from psycopg import Connection
 
 from shared.enrich import entry_facts, findings
-from shared.enrich.counting_words import is_counted
 from shared.enrich.entry_facts import EntryFacts
 from shared.enrich.findings import StageFindings
 from shared.enrich.source_positions import locate_names
@@ -33,6 +32,7 @@ from shared.text.words import languages
 from shared.text.words.character_runs import Token
 from shared.text.words.numerals import DecimalMark
 from shared.vocabulary import learn_words
+from shared.vocabulary.counting_words import is_counted
 from shared.vocabulary.learn_words import Learnt, SeenWords
 from shared.work import due_work as due
 

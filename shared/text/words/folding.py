@@ -8,8 +8,6 @@ from typing import Any
 
 import snowballstemmer
 
-from shared.text.words import irregular_forms
-
 MAX_TOKEN_CHARS = 128
 # No word is longer; a stemmer's time grows with what it is given.
 _MAX_STEMMED_CHARS = 40
@@ -42,6 +40,29 @@ _APOSTROPHES = str.maketrans({"\u2019": "'", "\u02bc": "'", "\u2018": "'"})
 _SPELT_OUT = re.compile(r"(?<![aeiouyq])ue|ae|oe")
 _UMLAUTS = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue"})
 _HAS_UMLAUT = re.compile("[äöü]|[aou]\u0308", re.IGNORECASE)
+
+# English verbs whose forms no stemmer brings together. Left out is what is mostly
+# another word where things are operated: `found` a base, `led` a lamp, `left` a side,
+# `saw`, `bit` and `bore`, `ground`, `wound` and `shot`.
+_FORMS = """
+    became become, began begin, begun begin, bent bend, bled bleed, blew blow,
+    blown blow, broke break, broken break, brought bring, built build, burnt burn,
+    caught catch, crept creep, drawn draw, drew draw, driven drive, drove drive,
+    dug dig, eaten eat, ate eat, fallen fall, fell fall, fed feed, forgot forget,
+    forgotten forget, froze freeze, frozen freeze, gave give, given give, grew grow,
+    grown grow, heard hear, held hold, hid hide, hidden hide, hung hang, kept keep,
+    leant lean, learnt learn, lost lose, molten melt, overshot overshoot,
+    proven prove, ran run, rebuilt rebuild, retook retake, risen rise, rose rise,
+    sank sink, sent send, shaken shake, shook shake, shown show, shrank shrink,
+    shrunk shrink, slid slide, smelt smell, spilt spill, spun spin, stole steal,
+    stolen steal, struck strike, stuck stick, sunk sink, swept sweep, swollen swell,
+    swung swing, taken take, took take, threw throw, thrown throw, told tell, tore tear,
+    torn tear, undershot undershoot, understood understand, withdrawn withdraw,
+    withdrew withdraw, woken wake, woke wake, wore wear, worn wear, written write,
+    wrote write
+"""
+# By the form: the verb that it is a form of.
+_VERBS = dict[str, str](pair.split() for pair in _FORMS.split(","))
 
 # A stemmer keeps the word it works on, so threads must not share one.
 _of_thread = threading.local()
@@ -90,7 +111,7 @@ def stem(folded: str, language: str) -> str:
     if name is None or len(word) > _MAX_STEMMED_CHARS or not word.isalpha():
         return word
     if language == ENGLISH:
-        word = irregular_forms.VERBS.get(word, word)
+        word = _VERBS.get(word, word)
     stemmed = str(_stemmer(name).stemWord(word)) or word
     if language == FRENCH and len(stemmed) > _MIN_FRENCH_CHARS:
         # Without its accent the é of `arrêtée` is an e like any other.
