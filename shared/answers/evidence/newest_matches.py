@@ -20,18 +20,35 @@ from shared.text.analysis.analyser import IDENT_PREFIX, quote_lexeme
 log = get_logger()
 
 NEWEST = 5
+# Words that are frequent are found among so many of the last entries, and of rarer ones
+# so many are put in order: either alone would read all of a large logbook.
+LOOKED_THROUGH, MOST_HELD = 2000, 5000
 # An answer can do without them.
 TIMEOUT_MS = 100
 # A date in the future is most likely a mistake.
-_NEWEST: LiteralString = f"""
-    SELECT e.id
-      FROM entry e
-      JOIN entry_text t ON t.entry_id = e.id
-     WHERE e.tenant = %(tenant)s AND t.tenant = %(tenant)s AND e.deleted_at IS NULL
-       AND e.entry_time <= statement_timestamp() + interval '1 day'
-       AND t.tsv @@ %(asked)s::tsquery{rights.SEEN}{NARROWED}
-     ORDER BY e.entry_time DESC, e.id
+_WRITTEN: LiteralString = "e.entry_time <= statement_timestamp() + interval '1 day'"
+_FIRST: LiteralString = f"""{rights.SEEN}{NARROWED}
+     ORDER BY e.entry_time DESC, e.id DESC
      LIMIT %(most)s"""
+AMONG_THE_LAST: LiteralString = f"""
+    SELECT e.id
+      FROM (SELECT *
+              FROM entry e
+             WHERE e.tenant = %(tenant)s AND e.deleted_at IS NULL AND {_WRITTEN}
+             ORDER BY e.entry_time DESC, e.id DESC
+             LIMIT %(looked_through)s) AS e
+      JOIN entry_text t ON t.entry_id = e.id AND t.tenant = %(tenant)s
+     WHERE t.tsv @@ %(asked)s::tsquery{_FIRST}"""
+BY_WORDS: LiteralString = f"""
+    WITH held AS MATERIALIZED (
+         SELECT t.entry_id
+           FROM entry_text t
+          WHERE t.tenant = %(tenant)s AND t.tsv @@ %(asked)s::tsquery
+          LIMIT %(held)s)
+    SELECT e.id
+      FROM held
+      JOIN entry e ON e.id = held.entry_id
+     WHERE e.tenant = %(tenant)s AND e.deleted_at IS NULL AND {_WRITTEN}{_FIRST}"""
 
 
 def read_newest_matches(
@@ -45,24 +62,31 @@ def read_newest_matches(
     most_ms = min(timeout_ms, TIMEOUT_MS)
     if not asked or most_ms <= 0:
         return []
-    given = {**plan.scope.params, **plan.filters.params}
+    given = {
+        **plan.scope.params,
+        **plan.filters.params,
+        "asked": asked,
+        "most": NEWEST,
+        "looked_through": LOOKED_THROUGH,
+        "held": MOST_HELD,
+    }
     try:
         with timed_connection(pool, most_ms) as conn:
-            found = conn.execute(_NEWEST, {**given, "asked": asked, "most": NEWEST})
-            ids = [entry_id for (entry_id,) in found]
+            ids = [entry_id for (entry_id,) in conn.execute(AMONG_THE_LAST, given)]
+            if len(ids) < NEWEST:
+                ids += [entry_id for (entry_id,) in conn.execute(BY_WORDS, given)]
             rows = hydrate(conn, ids, plan.scope, most_ms)
     except (DatabaseConnectionError, DatabaseQueryError) as exc:
         log.warning("newest_matches_not_read", code=exc.error_code)
         return []
-    return [rows[entry_id] for entry_id in ids if entry_id in rows]
+    return [rows[entry_id] for entry_id in dict.fromkeys(ids) if entry_id in rows]
 
 
 def _list_wanted(question: Question) -> Iterator[str]:
     """Yield for each word and number the lexemes of which an entry has one."""
     for word in question.words:
-        terms = question.terms_of(word)
-        idents = {f"{IDENT_PREFIX}{term}" for term in terms}
-        forms = sorted({*terms, *idents, *question.terms_alike(word)})
+        idents = {f"{IDENT_PREFIX}{term}" for term in question.terms_of(word)}
+        forms = sorted(question.terms_meant(word) | idents)
         yield f"({' | '.join(map(quote_lexeme, forms))})"
     for thing in question.things:
         yield quote_lexeme(thing.number)

@@ -8,8 +8,8 @@ from shared.access.scope import Scope
 from shared.answers.question.question import Question
 from shared.errors import DatabaseConnectionError, DatabaseQueryError
 from shared.log import get_logger
-from shared.postgres import statement_deadline
-from shared.postgres.pool import Pool, pipelined_connection
+from shared.postgres.pool import Pool
+from shared.postgres.statement_deadline import timed_pipeline
 from shared.text.analysis.analyser import IDENT_PREFIX, quote_lexeme
 
 log = get_logger()
@@ -38,8 +38,7 @@ def find_unwritten_words(
         return ()
     asked = [_in_any_language(question, word) for word in words]
     try:
-        with pipelined_connection(pool) as conn:
-            statement_deadline.limit_time(conn, timeout_ms, one_plan=True)
+        with timed_pipeline(pool, timeout_ms, one_plan=True) as conn:
             given = {"asked": asked, **scope.params}
             rows = conn.execute(WRITTEN, given, prepare=True).fetchall()
     except (DatabaseConnectionError, DatabaseQueryError) as exc:

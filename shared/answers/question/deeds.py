@@ -1,8 +1,8 @@
 """What a question takes for done, `repaired`, other words for that, and who did it."""
 
+import functools
 import re
 from collections.abc import Iterator, Sequence
-from collections.abc import Set as AbstractSet
 from itertools import islice
 
 from shared.text.analysis.tokens import scan
@@ -185,16 +185,17 @@ def find_doing(question: str) -> tuple[str, str] | None:
     return (doing["what"], doing["did"]) if doing else None
 
 
+@functools.lru_cache(maxsize=2048)
 def list_alike(deed: str) -> str:
     """Return the other words for a deed, with blanks between them."""
     small = deed.lower()
     return " ".join(sorted(one for group in _ALIKE if small in group for one in group))
 
 
-def is_denied(sentence: str, language: str, terms: AbstractSet[str]) -> bool:
-    """Tell whether a sentence says that a deed of these terms was not done."""
-    return any(
-        one.term in terms
+def list_denied(sentence: str, language: str) -> frozenset[str]:
+    """Return the terms of what a sentence says is not so: of a few words each time."""
+    return frozenset(
+        one.term
         for denied in _DENIES.finditer(sentence)
         for one in islice(scan(sentence[denied.end() :], language), _WORDS_DENIED)
     )

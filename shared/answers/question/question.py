@@ -103,6 +103,10 @@ class Question:
     languages: frozenset[str] = frozenset()
     # What it takes for done: `repaired`; empty where that is not clear.
     deed: str = ""
+    # What each word means in each language, once it was asked for.
+    _meant: dict[tuple[str, str], frozenset[str]] = field(
+        default_factory=dict, repr=False, compare=False
+    )
 
     def is_answered_by(
         self, sentence: str, language: str, people: frozenset[str]
@@ -114,7 +118,7 @@ class Question:
             return answer_kinds.tells_state(sentence, language)
         if self.kind in {"who", "when"} and (
             sentence_kinds.is_planned(sentence, language, self.text, self.words)
-            or deeds.is_denied(sentence, language, self._deed_terms(language))
+            or self._denies_deed(sentence, language)
         ):
             return False
         return sentence_kinds.is_of_kind(
@@ -138,7 +142,7 @@ class Question:
             and sentence_kinds.tells_done(sentence, self._deeds)
             and not sentence.rstrip().endswith("?")
             and not _DENIES.search(sentence)
-            and not deeds.is_denied(sentence, language, self._deed_terms(language))
+            and not self._denies_deed(sentence, language)
             and not sentence_kinds.is_planned(sentence, language, self.text, self.words)
         )
 
@@ -177,11 +181,41 @@ class Question:
 
     def is_said(self, word: str, language: str, terms: AbstractSet[str]) -> bool:
         """Tell whether terms have a word of the question, or another one for it."""
-        return (
-            self.terms_in(language).get(word) in terms
-            or not _alike_terms(word, language).isdisjoint(terms)
-            or not self._translated_terms(word, language).isdisjoint(terms)
+        return not self._meant_in(word, language).isdisjoint(terms)
+
+    def deed_in(self, language: str) -> frozenset[str]:
+        """Return the terms of what it takes for done, in texts of a language."""
+        return self._meant_in(self.deed, language)
+
+    def terms_of(self, word: str) -> frozenset[str]:
+        """Return the terms of a content word in texts of any language."""
+        return frozenset(one[word] for one in self.terms.values() if word in one)
+
+    def terms_meant(self, word: str) -> frozenset[str]:
+        """Return the terms of a word and of others for it, in texts of any language."""
+        return frozenset[str]().union(
+            *(self._meant_in(word, one) for one in self.terms)
         )
+
+    def _denies_deed(self, sentence: str, language: str) -> bool:
+        """Tell whether a sentence says that what it is asked about was not done."""
+        denied = deeds.list_denied(sentence, language)
+        return bool(denied) and any(
+            self.is_said(one, language, denied)
+            for one in self.words
+            if one == self.deed or deeds.list_alike(one)
+        )
+
+    def _meant_in(self, word: str, language: str) -> frozenset[str]:
+        """Return the terms of a word and of others for it, in texts of a language."""
+        found = self._meant.get((word, language))
+        if found is None:
+            own = self.terms_in(language).get(word)
+            found = _alike_terms(word, language)
+            if own is not None:
+                found |= self._translated_terms(word, language) | {own}
+            self._meant[word, language] = found
+        return found
 
     def _translated_terms(self, word: str, language: str) -> frozenset[str]:
         """Return the terms of other languages for a word; of its own none."""
@@ -189,29 +223,6 @@ class Question:
             return frozenset()
         asked = tuple((one, self.terms_in(one)[word]) for one in sorted(self.languages))
         return everyday_words.list_meanings(asked, language)
-
-    def deed_in(self, language: str) -> frozenset[str]:
-        """Return the terms of what it takes for done, in texts of a language."""
-        own = self.terms_in(language).get(self.deed)
-        if own is None:
-            return _alike_terms(self.deed, language)
-        translated = self._translated_terms(self.deed, language)
-        return _alike_terms(self.deed, language) | translated | {own}
-
-    def terms_of(self, word: str) -> frozenset[str]:
-        """Return the terms of a content word in texts of any language."""
-        return frozenset(one[word] for one in self.terms.values() if word in one)
-
-    def terms_alike(self, word: str) -> frozenset[str]:
-        """Return the terms of other words for a deed, in texts of any language."""
-        return frozenset[str]().union(*(_alike_terms(word, one) for one in self.terms))
-
-    def _deed_terms(self, language: str) -> frozenset[str]:
-        """Return the terms of its words that tell of a deed, and of those alike."""
-        terms = self.terms_in(language)
-        told = [one for one in terms if one == self.deed or deeds.list_alike(one)]
-        alike = (_alike_terms(one, language) for one in told)
-        return frozenset(terms[one] for one in told).union(*alike)
 
     def terms_in(self, language: str) -> dict[str, str]:
         """Return the content words, as texts of a language have them."""
