@@ -25,20 +25,21 @@ NEWEST = 5
 LOOKED_THROUGH, MOST_HELD = 2000, 5000
 # An answer can do without them.
 TIMEOUT_MS = 100
-# A date in the future is most likely a mistake.
-_WRITTEN: LiteralString = "e.entry_time <= statement_timestamp() + interval '1 day'"
 _FIRST: LiteralString = f"""{rights.SEEN}{NARROWED}
      ORDER BY e.entry_time DESC, e.id DESC
      LIMIT %(most)s"""
+# A date in the future is most likely a mistake.
 AMONG_THE_LAST: LiteralString = f"""
     SELECT e.id
-      FROM (SELECT *
-              FROM entry e
-             WHERE e.tenant = %(tenant)s AND e.deleted_at IS NULL AND {_WRITTEN}
-             ORDER BY e.entry_time DESC, e.id DESC
-             LIMIT %(looked_through)s) AS e
-      JOIN entry_text t ON t.entry_id = e.id AND t.tenant = %(tenant)s
-     WHERE t.tsv @@ %(asked)s::tsquery{_FIRST}"""
+      FROM (SELECT l.id
+              FROM entry l
+             WHERE l.tenant = %(tenant)s AND l.deleted_at IS NULL
+               AND l.entry_time <= statement_timestamp() + interval '1 day'
+             ORDER BY l.entry_time DESC, l.id DESC
+             LIMIT %(looked_through)s) AS last
+      JOIN entry_text t ON t.entry_id = last.id AND t.tenant = %(tenant)s
+      JOIN entry e ON e.id = last.id AND e.tenant = %(tenant)s
+     WHERE e.deleted_at IS NULL AND t.tsv @@ %(asked)s::tsquery{_FIRST}"""
 BY_WORDS: LiteralString = f"""
     WITH held AS MATERIALIZED (
          SELECT t.entry_id
@@ -48,7 +49,8 @@ BY_WORDS: LiteralString = f"""
     SELECT e.id
       FROM held
       JOIN entry e ON e.id = held.entry_id
-     WHERE e.tenant = %(tenant)s AND e.deleted_at IS NULL AND {_WRITTEN}{_FIRST}"""
+     WHERE e.tenant = %(tenant)s AND e.deleted_at IS NULL
+       AND e.entry_time <= statement_timestamp() + interval '1 day'{_FIRST}"""
 
 
 def read_newest_matches(
