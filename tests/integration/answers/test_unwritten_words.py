@@ -44,7 +44,7 @@ def test_a_logbook_of_any_size_is_not_walked_through_for_the_last_time(
         few = conn.execute(among, frequent, prepare=False).fetchall()
         one = conn.execute(by_words, rare, prepare=False).fetchall()
 
-    assert "Index Scan using entry_newest" in last, last
+    assert "using entry_newest" in last, last
     assert "Index Scan on entry_text_tsv" in found, found
     assert "Seq Scan" not in found, found
     assert (len(few), len(one)) == (5, 1)
