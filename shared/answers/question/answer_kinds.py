@@ -96,21 +96,14 @@ _ASKS_LAST = re.compile(
     r"|\b(?:status|state|condition) of\b"
     r"|\b(?:status|zustand|stand) (?:von|der|des|vom)\b"
     r"|\bl['\u2019]\u00e9tat d|\blo stato d|\bel estado d"
-    r"|\bmost recent|\bzuletzt\b"
-    r"|\bletzte[mnrs]?\b(?! (?:\w*nacht|\w*schicht|\w*tage?n?\b|woche|monat|jahr|stunde"
-    r"|wochenende|fr\u00fchjahr|sommer|herbst|winter|\d|paar))"
-    r"|\b(?:le|la|du) derni(?:er|\u00e8re)\b(?! (?:nuit|semaine|mois|jour|heure|poste"
-    r"|quart|ann\u00e9e|\d))"
-    r"|\b(?:l|dell)['\u2019]ultim[oa]\b(?! (?:notte|settimana|mese|giorno|ora|turno"
-    r"|anno))"
-    r"|\b(?:el|la|del) [u\u00fa]ltim[oa]\b(?! (?:noche|semana|mes|d\u00eda|hora|turno"
-    r"|a\u00f1o))|\b(?:ultima volta|\u00faltima vez|derni\u00e8re fois)\b",
+    r"|\bmost recent|\b(?:zuletzt|letzte[ns]? mal|derni\u00e8re fois|ultima volta"
+    r"|\u00faltima vez)\b",
     re.IGNORECASE,
 )
 _LAST_WORDS = """
-    last latest most recent recently time zuletzt letzte letzten letztes letzter letztem
-    mal dernier derni\u00e8re fois ultimo ultima volta \u00faltimo \u00faltima vez
-    status state condition zustand stand \u00e9tat stato estado
+    last latest most recent recently time zuletzt letzte letzten letztes mal
+    derni\u00e8re fois ultima volta \u00faltima vez status state condition zustand stand
+    \u00e9tat stato estado
 """
 _LAST = frozenset(fold_surface(word, "en") for word in _LAST_WORDS.split())
 _ASKS_HOW_TO = re.compile(

@@ -344,18 +344,18 @@ def test_what_did_not_happen_is_no_moment_of_it(sentence: str, *, is_told) -> No
     ("question", "is_of_last"),
     [
         ("when did RF2 trip last", True),
-        ("quelle est la cause du dernier arr\u00eat", True),
+        ("quand la pompe s'est-elle arr\u00eat\u00e9e la derni\u00e8re fois", True),
         ("que s'est-il pass\u00e9 la derni\u00e8re nuit", False),
-        ("warum war der letzte Strahlverlust", True),
+        ("wann wurde die Pumpe zuletzt getauscht", True),
         ("was war letzte Nacht", False),
         ("was war in der letzten Nachtschicht", False),
-        ("quando \u00e8 stato l'ultimo arresto", True),
-        ("cu\u00e1ndo fue la \u00faltima parada", True),
+        ("quando si \u00e8 fermata l'ultima volta", True),
+        ("cu\u00e1ndo par\u00f3 por \u00faltima vez", True),
         ("qu\u00e9 pas\u00f3 la \u00faltima noche", False),
     ],
 )
 def test_the_last_time_is_asked_for_in_five_languages(question, *, is_of_last) -> None:
     asked = read_part(question, question, PLAIN)
     assert asked.is_of_last == is_of_last
-    asks = {"last", "dernier", "letzte", "ultimo", "\u00faltima"}
+    asks = {"last", "derni\u00e8re", "fois", "zuletzt", "ultima", "\u00faltima"}
     assert not is_of_last or asks.isdisjoint(asked.words)
