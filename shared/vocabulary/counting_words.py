@@ -14,49 +14,40 @@ from shared.vocabulary import common_words
 # Parts of documents, kinds and grades, rules, zones of the clock, and what is said
 # before a number of things, in five languages; of at most six letters, as such a name.
 _WORDS = """
-    abb able about abs absatz absent across action add added adds aged agreed almost
-    alone along amid among annee annex anno ansi any anyone anz apart append appx area
-    areas around arrive aside ask asked asme astm avoid away back base based began
-    begin behind below beside best better beyond big bild black blatt blue both bottom
-    bring broke brown bst by call called calls came cannot cas case cases casi caso
-    caused cdt cest cet cfr chap check circa clase class classe clause close closed
-    code coded codes come comes cost count cover cst cut daily dark dated datei deep
-    dia did doc dopo dose draft drop due each early earned easily ebene edt either
-    else encl enough equal est etapa etape etwa even event events ever every exact
-    exceed except extra face fail failed fails fall falls fase feel fell few fewer
-    fiche fig figs figura fila file fill final find first fit five flat foglio follow
-    force form found four free fresh from fsar full gave gdc gegen get gets give given
-    gives gmt goal good got grade grades great green grew grey group groupe groups
-    grupo gruppe gruppo had half has hasta heft held help here high higher hit hoja
-    hold home hora hour hours idle ieee inch inches index inside into issue issued
-    issues item items its jahr job jobs jour just kap keep kept kind klasse known
-    large last late later latest leads least leave led left length ler less lesson
-    lets letter level levels ligne like limit list lista liste little live livell
-    local log long longer lose lost low lower lowest made main major make makes mal
-    many mark match may mdt mean means meet meets menos mes mese met might minor miss
-    missed mode model modell models modes modo modus moins more most move moved mst
-    much must near neared nearly needed needs never new nfpa night nine niveau nivel
-    no nor nota note noted notes notice nrc nro num number numero nummer nur nureg ofr
-    only onto open opened option ora orange order orders ordner ore osha other others
-    our ours out outage owed own owned page pages pagina para part parte partie parts
-    paso passo past pdt peak people period permit pg phase phases place plan plans
-    plus point points post posten power prior priori prog pst punkt punto put quasi
-    quite raise raised ran range ranged rank rare rate ratio reach read reads real
-    reason recent red reg region regs remain report req rev riga rise rising risk room
-    rooms rose row rows rule rules run rund runs sample satz save saw say says scheda
-    score sealed sect seem seen sees seit seite seized sent serial serie series set
-    sets seven shall share sheet short should show shown shows side sign simple since
-    single site sites six size sizes slow small so some soon sort sotto sous sped
-    spent srp staff start starts state states stato status stay stayed stelle step
-    steps still stood stop stops study stufe such suite sum sure system tabell tabla
-    tag take taken takes task team tech teil tell tema term test tests than that their
-    them then there these they thing think this those though three thru thus ticket
-    time timed times tipo title titre today tome took top total toward track true try
-    turn turned turno twice two typ type types uhr unas under unless unos unter update
-    upon us usage usc used user users uses using usual utc value values vary vers very
-    via view voce vol volume wait want warm was week weeks well went were what when
-    where which while white whole whose why wide will with within woche worse worst
-    worth would write wrote year yellow yet your zeile zero zip zone zones
+    abb able abs absatz absent across action add adds almost alone along amid among
+    annex ansi anyone anz apart append appx area areas arrive aside ask asme astm
+    avoid away back base began begin behind beside best better beyond big bild black
+    blatt blue bottom broke brown bst call calls came cas case cases casi caso cdt
+    cest cfr chap check circa clase class classe clause close code codes comes cost
+    count cover cst cut dark datei deep doc dose draft drop ebene edt either else encl
+    enough equal etapa etape etwa even event events ever every exact except extra face
+    fail fails fall falls fase feel fell fewer fiche fig figs figura fila file fill
+    final find first fit five flat foglio follow force form found four free fresh fsar
+    full gave gdc gets give given gives gmt goal good grade grades great green grew
+    grey group groupe groups grupo gruppe gruppo half heft held help high higher hit
+    hoja hold home idle ieee inch inches index inside issue issues item items job jobs
+    kap keep kept kind klasse known large late later leads least leave led left length
+    ler lesson lets letter level levels ligne limit list lista liste little live
+    livell local log long longer lose lost low lower lowest main major makes mal many
+    mark match mdt mean means meet meets menos met minor miss mode model modell models
+    modes modo modus move mst near needs never nfpa night nine niveau nivel no nota
+    note notes notice nrc nro num number numero nummer nureg ofr onto open option
+    orange order orders ordner osha others ours outage page pages pagina part parte
+    partie parts paso passo past pdt peak people period permit pg phase phases place
+    plan plans point points post posten power prior priori prog pst punkt punto put
+    quasi quite raise ran range rank rare rate ratio reach read reads real reason
+    recent red reg region regs remain report req rev riga rise risk room rooms rose
+    row rows rule rules run rund runs sample satz save saw say says scheda score sect
+    seem seen sees seite sent serial serie series set sets seven shall share sheet
+    short show shown shows side sign simple single site sites six size sizes slow
+    small so soon sort sotto spent srp staff start starts state states status stay
+    stelle step steps stood stop stops study stufe suite sum sure system tabell tabla
+    tag take taken takes task team tech teil tell tema term test tests think though
+    three thru thus ticket time times tipo title titre today tome took top total
+    toward track true try turn turno twice two typ type types uhr unas unless unos
+    update us usage usc user users uses usual utc value values vary view voce vol
+    volume wait want warm went white whole wide worse worst worth write wrote yellow
+    zeile zero zip zone zones
 """
 _NONE = frozenset(_WORDS.split()) | CALENDAR_WORDS | SECONDS_OF.keys()
 _LANGUAGES = ("en", "de", "fr", "it", "es")
