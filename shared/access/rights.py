@@ -30,15 +30,6 @@ def as_open(other: LiteralString, entry: LiteralString) -> LiteralString:
             OR {other}.visible_from <= {entry}.visible_from)"""
 
 
-def known_thread(entry: LiteralString) -> LiteralString:
-    """Return the thread of an entry, for a SELECT; null: no other in it is seen."""
-    return f"""CASE WHEN (
-               SELECT true FROM entry kin
-                WHERE kin.tenant = %(tenant)s AND kin.thread_id = {entry}.thread_id
-                  AND kin.id <> {entry}.id AND {_condition("kin")}
-                LIMIT 1) THEN {entry}.thread_id END"""
-
-
 def _condition(entry: LiteralString) -> LiteralString:
     return f"""(%(logbooks)s::text[] IS NULL OR {entry}.logbooks && %(logbooks)s)
        AND ({entry}.readers IS NULL OR {entry}.readers && %(principals)s::text[])
@@ -47,5 +38,10 @@ def _condition(entry: LiteralString) -> LiteralString:
 
 # The condition for an entry `e`, as nearly every statement calls it.
 SEEN: LiteralString = seen("e")
-# A thread of which only one entry is seen would tell of the others.
-THREAD: LiteralString = known_thread("e")
+# The thread of an entry `e`, for a SELECT; null: the caller sees no other entry in it,
+# and would be told of those.
+THREAD: LiteralString = f"""CASE WHEN (
+               SELECT true FROM entry kin
+                WHERE kin.tenant = %(tenant)s AND kin.thread_id = e.thread_id
+                  AND kin.id <> e.id AND {_condition("kin")}
+                LIMIT 1) THEN e.thread_id END"""
