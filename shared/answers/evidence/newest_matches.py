@@ -4,10 +4,12 @@ A search ranks by words: of a hundred trips it brings ten, and seldom the last o
 """
 
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from typing import LiteralString
 
 from shared.access import rights
 from shared.answers.question.question import Question
+from shared.entries.draft import FUTURE
 from shared.entries.reading.filter_sql import NARROWED
 from shared.errors import DatabaseConnectionError, DatabaseQueryError
 from shared.log import get_logger
@@ -34,7 +36,7 @@ AMONG_THE_LAST: LiteralString = f"""
       FROM (SELECT l.id
               FROM entry l
              WHERE l.tenant = %(tenant)s AND l.deleted_at IS NULL
-               AND l.entry_time <= statement_timestamp() + interval '1 day'
+               AND l.entry_time < %(ahead)s
              ORDER BY l.entry_time DESC, l.id DESC
              LIMIT %(looked_through)s) AS last
       JOIN entry_text t ON t.entry_id = last.id AND t.tenant = %(tenant)s
@@ -50,7 +52,7 @@ BY_WORDS: LiteralString = f"""
       FROM held
       JOIN entry e ON e.id = held.entry_id
      WHERE e.tenant = %(tenant)s AND e.deleted_at IS NULL
-       AND e.entry_time <= statement_timestamp() + interval '1 day'{_FIRST}"""
+       AND e.entry_time < %(ahead)s{_FIRST}"""
 
 
 def read_newest_matches(
@@ -71,6 +73,7 @@ def read_newest_matches(
         "most": NEWEST,
         "looked_through": LOOKED_THROUGH,
         "held": MOST_HELD,
+        "ahead": datetime.now(UTC) + FUTURE,
     }
     try:
         with timed_connection(pool, most_ms) as conn:
