@@ -20,8 +20,8 @@ from shared.access.scope import Scope
 from shared.errors import DatabaseConnectionError, DatabaseQueryError
 from shared.ids import uuid7
 from shared.log import get_logger
-from shared.postgres import statement_deadline
-from shared.postgres.pool import Pool, connection
+from shared.postgres.pool import Pool
+from shared.postgres.statement_deadline import timed_connection
 
 log = get_logger()
 
@@ -97,8 +97,7 @@ class Audit(BackgroundTask):
             await self.try_to_write()
 
     def _store(self, rows: list[AuditRecord]) -> None:
-        with connection(self._pool) as conn:
-            statement_deadline.limit_time(conn, _WRITE_MS)
+        with timed_connection(self._pool, _WRITE_MS) as conn:
             audit_records.store_records(conn, rows)
 
 

@@ -15,8 +15,8 @@ from uuid import UUID
 
 from shared.errors import DatabaseConnectionError, DatabaseQueryError
 from shared.log import get_logger
-from shared.postgres import statement_deadline
-from shared.postgres.pool import Pool, connection
+from shared.postgres.pool import Pool
+from shared.postgres.statement_deadline import timed_connection
 from shared.search.quality import missed_words, search_events
 from shared.search.quality.search_events import Detail, EventKeys, SearchEvent
 from shared.search.query import entities
@@ -156,8 +156,7 @@ class Telemetry:
         keys = self.keys_of(done.tenant)
         whose = (keys.of_query(done.query), keys.of_session(done.session_id))
         event = SearchEvent(done.type, done.at, *whose, done.job_id, done.details)
-        with connection(self._pool) as conn:
-            statement_deadline.limit_time(conn, _WRITE_MS)
+        with timed_connection(self._pool, _WRITE_MS) as conn:
             search_events.store_events(conn, done.tenant, [event])
 
     def _write(self, asked: AskedQuestion) -> None:
@@ -189,8 +188,7 @@ class Telemetry:
             at = asked.at + timedelta(microseconds=place)
             events.append(SearchEvent(kind, at, *whose, told.get(kind, {})))
         unsupported = (answer["context_answer"] or {}).get("unsupported", ())
-        with connection(self._pool) as conn:
-            statement_deadline.limit_time(conn, _WRITE_MS)
+        with timed_connection(self._pool, _WRITE_MS) as conn:
             search_events.store_events(conn, asked.tenant, events)
             if unsupported:
                 missed_words.note_unwritten_words(

@@ -13,8 +13,7 @@ from shared.access import rights
 from shared.access.scope import Scope
 from shared.answers.answer_question import answer_question
 from shared.answers.choice.sentence_meaning import no_likeness
-from shared.postgres import statement_deadline
-from shared.postgres.pool import connection
+from shared.postgres.statement_deadline import timed_connection
 from shared.search.query.context import ranking_context
 from shared.search.query.plan import Plan
 from shared.search.ranking import fold
@@ -80,8 +79,7 @@ def find_readiness(
         "sources": list(scope.get("sources", ())) or None,
         "devices": _any_of(ranking_context.list_device_terms(scope.get("devices", ()))),
     }
-    with connection(context.pool) as conn:
-        statement_deadline.limit_time(conn, _READY_MS)
+    with timed_connection(context.pool, _READY_MS) as conn:
         found = [
             bool(
                 (conn.execute(_READY, {**whose.params, **asked}).fetchone() or (0,))[0]

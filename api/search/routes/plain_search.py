@@ -15,8 +15,7 @@ from api.server import errors
 from api.server.json_response import as_json
 from api.strict_route import Handler, StrictRoute, audited, described, strict_router
 from shared.access.scope import Scope
-from shared.postgres import statement_deadline
-from shared.postgres.pool import connection
+from shared.postgres.statement_deadline import timed_connection
 from shared.search.pipelines.plan_settings import answers_of
 from shared.search.query.fault import Fault
 from shared.search.query.filters import filters
@@ -142,8 +141,7 @@ def _filters(
     }
     if not others or len(others) > metadata_keys.MAX_KEYS:
         return given
-    with connection(ctx.pool) as conn:
-        statement_deadline.limit_time(conn, _KEYS_MS)
+    with timed_connection(ctx.pool, _KEYS_MS) as conn:
         known = set(metadata_keys.select_known_keys(conn, scope, others))
     return {_named(key) if key in known else key: one for key, one in given.items()}
 

@@ -23,8 +23,8 @@ from api.server.json_response import as_json
 from api.strict_route import described, strict_router
 from shared.errors import DatabaseConnectionError, DatabaseQueryError
 from shared.log import get_logger
-from shared.postgres import statement_deadline
 from shared.postgres.pool import connection
+from shared.postgres.statement_deadline import timed_connection
 from shared.search.quality import (
     feedback,
     missed_words,
@@ -56,8 +56,7 @@ def post_analytics(body: AnalyticsIn, caller: Caller, ctx: Ctx) -> Response:
     keys, now = ctx.telemetry.keys_of(caller.scope.tenant), datetime.now(UTC)
     events = [_event(one, keys, now) for one in body.events]
     try:
-        with connection(ctx.pool) as conn:
-            statement_deadline.limit_time(conn, _WRITE_MS)
+        with timed_connection(ctx.pool, _WRITE_MS) as conn:
             search_events.store_events(conn, caller.scope.tenant, events)
     except (DatabaseConnectionError, DatabaseQueryError) as exc:
         # A page must not stumble over what it need not tell.
