@@ -3,6 +3,7 @@
 import hashlib
 import hmac
 import re
+import secrets
 import time
 from datetime import UTC, datetime
 
@@ -12,13 +13,14 @@ from shared.errors import AccessError
 
 COOKIE = "logchord_session"
 SECONDS = 12 * 3600
-_VALUE = re.compile(r"([a-z0-9]{12})\.(\d{10})\.([0-9a-f]{64})")
+# Each login has a number of its own: those of one second are ended one by one, too.
+_VALUE = re.compile(r"([a-z0-9]{12})\.(\d{10})\.([0-9a-f]{16})\.([0-9a-f]{64})")
 
 
 def make_session(secret: bytes, key_id: str) -> str:
     """Return the value of a cookie that stands for a key for twelve hours."""
-    until = int(time.time()) + SECONDS
-    return f"{key_id}.{until}.{_sign(secret, f'session {key_id} {until}')}"
+    value = f"{key_id}.{int(time.time()) + SECONDS}.{secrets.token_hex(8)}"
+    return f"{value}.{_sign(secret, f'session {value}')}"
 
 
 def session_of(request: Request) -> str | None:
@@ -32,8 +34,8 @@ def read_session(secret: bytes, value: str) -> str:
     found = _VALUE.fullmatch(value)
     if found is None:
         raise is_over()
-    key_id, until, signature = found.groups()
-    wanted = _sign(secret, f"session {key_id} {until}")
+    key_id, until, _, signature = found.groups()
+    wanted = _sign(secret, f"session {value.rpartition('.')[0]}")
     if not hmac.compare_digest(signature, wanted) or int(until) < time.time():
         raise is_over()
     return key_id

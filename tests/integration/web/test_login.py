@@ -156,6 +156,18 @@ def test_logging_out_ends_the_session_also_for_a_copy_of_its_cookie(
     assert browser.get("/v1/me").status_code == 401
 
 
+@pytest.mark.requirement("SEC1")
+def test_two_logins_with_one_key_at_once_are_two_sessions(api, tenant, browser) -> None:
+    key = api.key(tenant=tenant)
+    log_in(browser, key)
+    with httpx2.Client(base_url=api.url, headers=HTML) as other:
+        log_in(other, key)
+        form = {"csrf": csrf_of(other)}
+        other.post("/logout", data=form, headers={"origin": str(other.base_url)})
+
+    assert browser.get("/v1/me").status_code == 200
+
+
 def test_nobody_is_led_elsewhere_after_a_login(api, tenant, browser) -> None:
     answer = log_in(browser, api.key(tenant=tenant), next="//evil.example")
 
