@@ -38,10 +38,27 @@ def _condition(entry: LiteralString) -> LiteralString:
 
 # The condition for an entry `e`, as nearly every statement calls it.
 SEEN: LiteralString = seen("e")
-# The thread of an entry `e`, for a SELECT; null: the caller sees no other entry in it,
-# and would be told of those.
+# The thread of an entry `e`, for a SELECT, as the caller may know it: called by the
+# first of its entries that they see; null: they see no other, and would be told of it.
 THREAD: LiteralString = f"""CASE WHEN (
                SELECT true FROM entry kin
                 WHERE kin.tenant = %(tenant)s AND kin.thread_id = e.thread_id
                   AND kin.id <> e.id AND {_condition("kin")}
-                LIMIT 1) THEN e.thread_id END"""
+                LIMIT 1) THEN coalesce(
+               (SELECT kin.id FROM entry kin
+                 WHERE kin.tenant = %(tenant)s AND kin.id = e.thread_id
+                   AND {_condition("kin")}),
+               (SELECT (array_agg(kin.id ORDER BY kin.id))[1] FROM entry kin
+                 WHERE kin.tenant = %(tenant)s AND kin.thread_id = e.thread_id
+                   AND {_condition("kin")})) END"""
+
+
+def in_threads(entry: LiteralString, named: LiteralString) -> LiteralString:
+    """Return the condition that an entry is in threads, named by any entry seen there.
+
+    It is for a WHERE. `named` is the parameter with the ids.
+    """
+    return f"""{entry}.thread_id = ANY (ARRAY(
+               SELECT known.thread_id FROM entry known
+                WHERE known.tenant = %(tenant)s AND known.thread_id IS NOT NULL
+                  AND known.id = ANY ({named}::uuid[]) AND {_condition("known")}))"""

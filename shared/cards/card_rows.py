@@ -86,7 +86,7 @@ _OF_THREAD: LiteralString = f"""
       FROM entry e
       JOIN revision r ON r.entry_id = e.id AND r.number = e.revision
      WHERE e.tenant = %(tenant)s AND e.deleted_at IS NULL
-       AND e.thread_id = %(thread)s{rights.SEEN}
+       AND {rights.in_threads("e", "%(threads)s")}{rights.SEEN}
      ORDER BY e.entry_time DESC, e.id DESC
      LIMIT %(most)s"""
 # The newest of each parameter that stands in a newest revision; by now, as elsewhere.
@@ -202,7 +202,7 @@ def load_thread_entries(
     """Return the newest entries of a thread, newest first."""
     values = {
         **scope.params,
-        "thread": thread,
+        "threads": [thread],
         "chars": MAX_CHARS,
         "most": MOST_OF_THREAD,
     }

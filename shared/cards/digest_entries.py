@@ -16,8 +16,8 @@ from shared.postgres.fetch_rows import fetch_all
 # More than is cited, for blanks are joined.
 _MAX_CHARS = 500
 _READ: LiteralString = f"""
-    SELECT e.id AS entry_id, e.revision, e.source, e.external_id, e.kind, e.thread_id,
-           r.title, e.authors, e.entry_time,
+    SELECT e.id AS entry_id, e.revision, e.source, e.external_id, e.kind,
+           {rights.THREAD} AS thread_id, r.title, e.authors, e.entry_time,
            coalesce(nullif(f.found -> 0 ->> 'summary', ''),
                     left(coalesce(r.plain, r.text), %(chars)s)) AS text,
            coalesce(m.entities, '[]') AS entities

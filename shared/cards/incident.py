@@ -27,29 +27,19 @@ MAX_ENTRIES_OF_THREADS = 1_000
 
 REPLY = re.compile(r"(?:\s{0,9}(?:re|aw|fwd?|wg|antw)\s?:){1,99}\s*", re.IGNORECASE)
 
-_READ: LiteralString = """
+# Of threads that are called by the id of an entry, which may stand alone.
+_READ: LiteralString = f"""
     SELECT e.id AS entry_id, e.source, e.entry_time, e.event_time, r.title,
-           coalesce(e.thread_id, e.id) AS thread,
+           coalesce({rights.THREAD}, e.id) AS thread,
            left(coalesce(r.plain, r.text), %(chars)s) AS text,
            char_length(coalesce(r.plain, r.text)) > %(chars)s AS is_cut
       FROM entry e
       JOIN revision r ON r.entry_id = e.id AND r.number = e.revision
-     WHERE e.tenant = %(tenant)s AND e.deleted_at IS NULL"""
-_NEWEST: LiteralString = """
+     WHERE e.tenant = %(tenant)s AND e.deleted_at IS NULL{rights.SEEN}
+       AND (e.id = ANY (%(threads)s::uuid[])
+            OR {rights.in_threads("e", "%(threads)s")})
      ORDER BY e.entry_time DESC, e.id DESC
      LIMIT %(most)s"""
-_OF_THREAD: LiteralString = (
-    _READ + rights.SEEN + " AND e.thread_id = %(thread_id)s" + _NEWEST
-)
-_ALONE: LiteralString = _READ + rights.SEEN + " AND e.id = %(entry_id)s" + _NEWEST
-_OF_THREADS: LiteralString = (
-    _READ
-    + rights.SEEN
-    + """
-       AND (e.thread_id = ANY(%(threads)s)
-            OR (e.id = ANY(%(threads)s) AND e.thread_id IS NULL))"""
-    + _NEWEST
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,8 +79,7 @@ class Incident(NamedTuple):
 def of_thread(
     conn: Connection,
     scope: Scope,
-    thread_id: UUID | None,
-    entry_id: UUID,
+    thread: UUID,
     zone_of: Callable[[str], str],
     own: Own = (),
 ) -> Incident:
@@ -98,15 +87,7 @@ def of_thread(
 
     `zone_of` says on which clock the texts of a source are written.
     """
-    values = {
-        **scope.params,
-        "thread_id": thread_id,
-        "entry_id": entry_id,
-        "chars": MAX_CHARS,
-        "most": MAX_ENTRIES + 1,
-    }
-    statement = _ALONE if thread_id is None else _OF_THREAD
-    rows = fetch_all(conn, IncidentEntry, statement, values)
+    rows = _load(conn, scope, [thread], MAX_ENTRIES + 1)
     kept = [*_within_bounds(rows)]
     found = build_incident(kept[::-1], zone_of, own)
     return found._replace(is_complete=found.is_complete and len(kept) == len(rows))
@@ -124,9 +105,7 @@ def load_states(
 
     A thread is called by its id, or by that of the entry that stands alone.
     """
-    values = {**scope.params, "threads": [*threads], "chars": MAX_CHARS}
-    values["most"] = MAX_ENTRIES_OF_THREADS
-    rows = fetch_all(conn, IncidentEntry, _OF_THREADS, values)
+    rows = _load(conn, scope, threads, MAX_ENTRIES_OF_THREADS)
     of_thread: dict[UUID | None, list[IncidentEntry]] = {}
     for row in rows:
         of_thread.setdefault(row.thread, []).append(row)
@@ -140,6 +119,13 @@ def load_states(
                 stood[until] = build_incident(kept[:until], zone_of, own).state
             states.setdefault(thread, []).append(stood[until])
     return states
+
+
+def _load(
+    conn: Connection, scope: Scope, threads: Sequence[UUID], most: int
+) -> list[IncidentEntry]:
+    values = {**scope.params, "threads": [*threads], "chars": MAX_CHARS, "most": most}
+    return fetch_all(conn, IncidentEntry, _READ, values)
 
 
 def build_incident(

@@ -16,7 +16,7 @@ from shared.postgres.fetch_rows import fetch_all
 INCIDENT_DAYS, MOST_READ = 30, 200
 
 _INCIDENTS: LiteralString = f"""
-    SELECT e.id AS entry_id, e.source, e.thread_id, e.entry_time
+    SELECT e.id AS entry_id, e.source, {rights.THREAD} AS thread_id, e.entry_time
       FROM entry e
      WHERE e.tenant = %(tenant)s AND e.deleted_at IS NULL AND e.kind = 'incident'
        AND e.entry_time >= %(since)s AND e.entry_time < %(until)s{rights.SEEN}

@@ -80,7 +80,7 @@ _REPLACED: LiteralString = f"""
       JOIN entry_link l ON l.entry_id = n.id AND l.kind = 'supersedes'
       JOIN entry t ON t.tenant = l.tenant AND t.source = l.source
                   AND t.external_id = l.target
-     WHERE n.tenant = %(tenant)s AND n.thread_id = %(thread_id)s
+     WHERE n.tenant = %(tenant)s AND {rights.in_threads("n", "%(threads)s")}
            {rights.seen("n")}{rights.seen("t")}
      ORDER BY t.source, t.external_id, n.id
      LIMIT 1000"""
@@ -212,7 +212,7 @@ def replaced(
     conn: Connection, scope: Scope, thread_id: UUID
 ) -> dict[tuple[str, str], str]:
     """Return the successors of replaced entries of a thread, by the old names."""
-    rows = conn.execute(_REPLACED, {**scope.params, "thread_id": thread_id}).fetchall()
+    rows = conn.execute(_REPLACED, {**scope.params, "threads": [thread_id]}).fetchall()
     return {(source, old): new for source, old, new in rows}
 
 

@@ -40,10 +40,8 @@ def get_thread_of(
     """
     with connection(ctx.pool) as conn:
         entry = read_entries.load_present_entry(conn, caller.scope, entry_id)
-        found = [entry]
-        if entry.thread_id is not None:
-            found = _members(conn, caller.scope, entry.thread_id)
-        return _answer(ctx, conn, caller.scope, entry.thread_id, found, amount)
+        found = _members(conn, caller.scope, entry_id) or [entry]
+        return _answer(ctx, conn, caller.scope, found, amount)
 
 
 @router.get("/threads/{thread_id}")
@@ -54,35 +52,27 @@ def get_thread(
 ) -> Response:
     """Its members that the caller may see, oldest first, with state and timeline.
 
-    By its own id an entry that stands alone is one, too.
+    Each of its entries names it, and by its own id an entry that stands alone is one.
     """
     with connection(ctx.pool) as conn:
         found = _members(conn, caller.scope, thread_id)
-        # Else an address that is known would tell of an answer that nobody may see.
-        found = found or _alone(conn, caller.scope, thread_id)
         if not found:
             raise NotFoundError
-        return _answer(ctx, conn, caller.scope, found[0].thread_id, found, amount)
+        return _answer(ctx, conn, caller.scope, found, amount)
 
 
 def _members(conn: Connection, scope: Scope, thread_id: UUID) -> list[EntryView]:
     return read_entries.of_thread(conn, scope, thread_id, limit=MAX_ENTRIES + 1)
 
 
-def _alone(conn: Connection, scope: Scope, entry_id: UUID) -> list[EntryView]:
-    found = read_entries.load_entries(conn, scope, [entry_id]).values()
-    return [one for one in found if one.thread_id is None and one.deleted_at is None]
-
-
 def _answer(
     ctx: ApiContext,
     conn: Connection,
     scope: Scope,
-    thread_id: UUID | None,
     found: list[EntryView],
     amount: EntryAmount,
 ) -> Response:
-    entries = found[:MAX_ENTRIES]
+    entries, thread_id = found[:MAX_ENTRIES], found[0].thread_id
     texts = {}
     if amount.detail == "full":
         most = count_fitting([one.text_chars for one in entries])
@@ -97,7 +87,7 @@ def _answer(
     )
     settings = ctx.settings.model_copy(update={"sources": sources})
     told = incident.of_thread(
-        *(conn, scope, thread_id, entries[0].entry_id),
+        *(conn, scope, thread_id or entries[0].entry_id),
         lambda source: find_expectations(settings, source, scope.tenant).zone,
         ctx.searches.facility.incidents,
     )

@@ -42,7 +42,9 @@ class TimelineStep(Body):
 class ThreadOut(Body):
     """Entries that belong together, oldest first, and what answers what."""
 
-    thread_id: UUID | None = Field(description="Null: it stands alone.")
+    thread_id: UUID | None = Field(
+        description="Its first entry that you may see; null: it stands alone."
+    )
     title: str
     state: Literal["open", "monitoring", "resolved", "unknown"]
     """As the newest entry has it that says so; unknown: none does."""

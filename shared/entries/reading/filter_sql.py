@@ -39,11 +39,14 @@ _CONDITIONS: Mapping[LiteralString, tuple[LiteralString, LiteralString]] = {
     ),
     "only_threads": (
         "uuid[]",
-        f"""(e.thread_id = ANY (%(only_threads)s::uuid[])
+        f"""({rights.in_threads("e", "%(only_threads)s")}
             AND {rights.THREAD} IS NOT NULL)""",
     ),
     "only_others": ("text[]", "e.id::text <> ALL (%(only_others)s)"),
-    "only_beyond": ("uuid", "e.thread_id IS DISTINCT FROM %(only_beyond)s::uuid"),
+    "only_beyond": (
+        "uuid[]",
+        f"({rights.in_threads('e', '%(only_beyond)s')}) IS NOT TRUE",
+    ),
     "only_facts": (
         "tsquery",
         """EXISTS (
@@ -79,8 +82,7 @@ _CONDITIONS: Mapping[LiteralString, tuple[LiteralString, LiteralString]] = {
     "only_not_logbooks": ("text[]", "NOT e.logbooks && %(only_not_logbooks)s"),
     "only_not_threads": (
         "uuid[]",
-        f"""(e.thread_id IS NULL
-            OR e.thread_id <> ALL (%(only_not_threads)s::uuid[])
+        f"""(({rights.in_threads("e", "%(only_not_threads)s")}) IS NOT TRUE
             OR {rights.THREAD} IS NULL)""",
     ),
     # Letters of ASCII alone are alike in capitals, as OpenSearch has them.

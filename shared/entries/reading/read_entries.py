@@ -74,8 +74,11 @@ _THESE: LiteralString = " AND e.id = ANY(%(ids)s) ORDER BY e.id LIMIT 1000"
 _SOME: LiteralString = _BRIEF + _CURRENT + _THESE
 _SOME_WHOLE: LiteralString = _WHOLE + _CURRENT + _THESE
 
+# Of one that is called by the id of an entry, which may stand alone.
 _OF_THREAD: LiteralString = f"""{_BRIEF}{_CURRENT}
-       AND e.thread_id = %(thread_id)s AND e.deleted_at IS NULL
+       AND (e.id = ANY (%(threads)s::uuid[])
+            OR {rights.in_threads("e", "%(threads)s")})
+       AND e.deleted_at IS NULL
      ORDER BY e.entry_time, e.id
      LIMIT %(limit)s"""
 
@@ -292,8 +295,11 @@ def load_entries(
 def of_thread(
     conn: Connection, scope: Scope, thread_id: UUID, *, limit: int
 ) -> list[EntryView]:
-    """Return the members of a thread, oldest first, their texts cut."""
-    values = {"thread_id": thread_id, "limit": limit, **scope.params}
+    """Return the members of a thread, oldest first, their texts cut.
+
+    It is named by any of its entries that the caller may see.
+    """
+    values = {"threads": [thread_id], "limit": limit, **scope.params}
     return fetch_all(conn, EntryView, _OF_THREAD, values)
 
 

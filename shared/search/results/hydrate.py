@@ -67,7 +67,7 @@ _ROWS: LiteralString = f"""{_SHOWN}{rights.SEEN}
      LIMIT 1000"""
 # Reads the first entries of a thread, for some threads never end.
 _THREADS: LiteralString = f"""{_SHOWN}{rights.SEEN}
-       AND e.thread_id = ANY (%(ids)s::uuid[])
+       AND {rights.in_threads("e", "%(ids)s")}
      ORDER BY e.entry_time, e.id
      LIMIT 60"""
 

@@ -31,6 +31,8 @@ CALLERS = (
     # Marks of everybody and nobody name no caller.
     Scope("default", "*", ("-",)),
 )
+# What is told of one entry, behind its address.
+OF_ONE = ("", "/thread", "/revisions")
 JUDGED = """
     SELECT e.number
       FROM (SELECT number, logbooks::text[], readers::text[],
@@ -121,6 +123,31 @@ def test_no_hit_is_in_a_thread_of_which_the_caller_sees_no_other(asking):
     assert hits("klystron", ANNA, **outside) == [("A", None)]
 
 
+@pytest.mark.requirement("SEC2")
+def test_a_thread_is_called_by_the_first_of_its_entries_that_the_caller_sees(asking):
+    hidden = EntryDraft("api", "H", "Klystron 3 off", entry_time=AT, readers=("ben",))
+    ids = asking.write(
+        hidden,
+        EntryDraft("api", "A", "Klystron 3 tripped", entry_time=AT, reply_to="H"),
+        EntryDraft("api", "B", "Klystron 3 is back", entry_time=AT, reply_to="A"),
+    )
+
+    def named(who: Scope, **fields: Any) -> dict[str, str | None]:
+        found = asking.ask("klystron", who, **fields)["results"]
+        return {one["external_id"]: one["thread_id"] for one in found}
+
+    first, second = str(ids["H"]), str(ids["A"])
+    assert named(BEN) == {"H": first, "A": first, "B": first}
+    assert named(ANNA) == {"A": second, "B": second}
+    for of, found in ((first, {}), (second, named(ANNA)), (str(ids["B"]), named(ANNA))):
+        assert named(ANNA, filters={"thread_id": {"in": [of]}}) == found
+        others = named(ANNA, filters={"thread_id": {"not": [of]}})
+        assert others == ({} if found else named(ANNA))
+    told = asking.answer_with_cards("Why did klystron 3 trip?")
+    assert f"thread:{second}" in [one.card_id for one in told.cards]
+    assert first not in repr(told)
+
+
 def test_an_entry_with_hidden_replies_alone_is_read_as_one_that_stands_alone(
     api: System, tenant: str
 ) -> None:
@@ -146,6 +173,41 @@ def test_an_entry_with_hidden_replies_alone_is_read_as_one_that_stands_alone(
         assert read(anna) == before
         assert ben.get(f"/v1/threads/{entry_id}").status_code == 200
         assert ben.get(paths[0]).json()["thread_id"] == entry_id
+
+
+@pytest.mark.requirement("SEC2")
+def test_no_route_tells_the_id_of_a_hidden_first_entry_of_a_thread(
+    api: System, tenant: str
+) -> None:
+    def client_of(scope: str, subject: str) -> httpx2.Client:
+        scopes = (scope, "read", "search")
+        return api.client(api.key(tenant=tenant, scopes=scopes, subject=subject))
+
+    with client_of("ingest", "anna") as anna, client_of("ingest", "ben") as ben:
+        ids = {
+            name: ben.post("/v1/entries", json={"external_id": name, **fields}).json()
+            for name, fields in {
+                "H": {"text": "RF trip", "kind": "incident", "readers": ["ben"]},
+                "A": {"text": "Reset.", "kind": "incident", "reply_to": "H"},
+                "B": {"text": "Back at 05:10.", "reply_to": "A"},
+            }.items()
+        }
+        hidden, first, second = (ids[name]["entry_id"] for name in ids)
+        assert ben.get(f"/v1/entries/{second}").json()["thread_id"] == hidden
+        for path in (
+            *(f"/v1/entries/{one}{way}" for one in (first, second) for way in OF_ONE),
+            *(f"/v1/threads/{one}" for one in (first, second)),
+            *("/v1/entries", "/v1/changes", "/v1/digest", "/e/api/A", "/e/api/B"),
+            *(f"/threads/{first}.json", f"/threads/{second}.json"),
+        ):
+            answer = anna.get(path)
+            assert answer.status_code == 200, (path, answer.text)
+            assert hidden not in answer.text, path
+        threads = [anna.get(f"/v1/threads/{one}").json() for one in (first, second)]
+        assert [one["thread_id"] for one in threads] == [first, first]
+        assert [len(one["entries"]) for one in threads] == [2, 2]
+        assert anna.get(f"/v1/threads/{hidden}").status_code == 404
+        assert len(ben.get(f"/v1/threads/{second}").json()["entries"]) == 3
 
 
 def _without_ids(body: dict[str, Any]) -> dict[str, Any]:

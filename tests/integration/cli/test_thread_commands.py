@@ -226,9 +226,7 @@ def test_of_a_thread_too_long_the_newest_entries_are_read(
     monkeypatch.setattr(incident, "MAX_ENTRIES", 2)
     monkeypatch.setattr(incident, "MAX_CHARS", 4)
     with psycopg.connect(api.database) as conn:
-        row = conn.execute("SELECT thread_id FROM entry WHERE id = %s", (first,))
-        (thread_id,) = row.fetchone() or (None,)
-        found = incident.of_thread(conn, scope, thread_id, first, lambda _: "UTC")
+        found = incident.of_thread(conn, scope, first, lambda _: "UTC")
     assert not found.is_complete
     assert [one.quote for one in found.timeline] == ["Arc", "Beam"]
 

@@ -23,12 +23,13 @@ MAX_MEMBERS = 10_000
 # Entries that the caller may not see are left out: they are no hits, and an answer with
 # `debug` names the ids that were asked for.
 _MEMBERS: LiteralString = f"""
-    SELECT e.thread_id, e.id
-      FROM entry e
-     WHERE e.tenant = %(tenant)s AND e.thread_id = ANY (%(threads)s)
-       AND e.deleted_at IS NULL{rights.SEEN}
+    SELECT known.id, e.id
+      FROM entry known
+      JOIN entry e ON e.tenant = known.tenant AND e.thread_id = known.thread_id
+     WHERE e.tenant = %(tenant)s AND known.id = ANY (%(threads)s)
+       AND e.deleted_at IS NULL{rights.seen("known")}{rights.SEEN}
        AND {rights.THREAD} IS NOT NULL
-     ORDER BY e.thread_id, e.id
+     ORDER BY known.id, e.id
      LIMIT %(most)s"""
 
 

@@ -80,7 +80,7 @@ def find(conn: Connection, plan: Plan, entry: EntryView) -> list[Outcome]:
         **plan.scope.params,
         **plan.filters.params,
         "only_others": [str(entry.entry_id)],
-        "only_beyond": entry.thread_id,
+        "only_beyond": [entry.entry_id],
     }
     found, failed = [], []
     for name, unit, way in _WAYS:
