@@ -27,7 +27,7 @@ MAX_ENTRIES_OF_THREADS = 1_000
 
 REPLY = re.compile(r"(?:\s{0,9}(?:re|aw|fwd?|wg|antw)\s?:){1,99}\s*", re.IGNORECASE)
 
-# Of threads that are called by the id of an entry, which may stand alone.
+# A thread is called by the id of an entry, which may stand alone.
 _READ: LiteralString = f"""
     SELECT e.id AS entry_id, e.source, e.entry_time, e.event_time, r.title,
            coalesce({rights.THREAD}, e.id) AS thread,

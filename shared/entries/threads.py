@@ -13,6 +13,7 @@ from uuid import UUID
 
 from psycopg import Connection
 
+from shared.access import rights
 from shared.entries import entry_links
 from shared.entries.draft import EntryDraft
 
@@ -101,16 +102,28 @@ _MEMBERS: LiteralString = """
      ORDER BY e.id
      LIMIT 1000000
        FOR NO KEY UPDATE"""
-# What is new in this transaction, or deleted, stays so; of the others it is news.
-_MOVE: LiteralString = """
+# What is new in this transaction, or deleted, stays so. Of the others it is news where
+# all who may see one may see what has moved it, too: the rest would learn by it that
+# something was written.
+_MOVE: LiteralString = f"""
     UPDATE entry e
        SET thread_id = r.thread_id,
            change = CASE WHEN e.changed_xid = pg_current_xact_id()
-                           OR e.deleted_at IS NOT NULL
+                           OR e.deleted_at IS NOT NULL OR NOT r.is_news
                          THEN e.change ELSE 'edited' END,
-           changed_xid = pg_current_xact_id()
-      FROM unnest(%(entry_ids)s::uuid[], %(thread_ids)s::uuid[])
-           AS r (id, thread_id)
+           changed_xid = CASE WHEN r.is_news THEN pg_current_xact_id()
+                              ELSE e.changed_xid END
+      FROM (SELECT m.id, m.thread_id, EXISTS (
+                   SELECT FROM unnest(%(cause_ids)s::uuid[], %(cause_threads)s::uuid[])
+                               AS c (id, thread_id)
+                     JOIN entry cause ON cause.id = c.id AND cause.id <> old.id
+                    WHERE cause.tenant = %(tenant)s
+                      AND (c.thread_id = m.thread_id
+                           OR cause.thread_id = old.thread_id)
+                          {rights.as_open("cause", "old")}) AS is_news
+              FROM unnest(%(entry_ids)s::uuid[], %(thread_ids)s::uuid[])
+                   AS m (id, thread_id)
+              JOIN entry old ON old.id = m.id) AS r
      WHERE e.id = r.id AND e.tenant = %(tenant)s"""
 
 
@@ -194,7 +207,8 @@ def extend(
         # It is shown with its parent from now on: that is news of it in any thread.
         if one.touch == "reply" and one.id not in drafts:
             moved[one.id] = groups.name(one.thread_id or one.id)
-    _move(conn, tenant, sorted(moved.items()))
+    causes = [(key, groups.name(standing.get(key) or key)) for key in drafts]
+    _move(conn, tenant, sorted(moved.items()), causes)
 
 
 def join(
@@ -209,20 +223,19 @@ def join(
     Every entry of them is looked at: one that held the others together may have let
     go. The source is ours alone meanwhile (`entry_links.lock`). It is no revision.
     """
+    said = {*entry_ids}
     values = {
         "tenant": tenant,
         "source": source,
-        "entry_ids": sorted(entry_ids),
+        "entry_ids": sorted(said),
         "thread_ids": sorted(thread_ids),
     }
     with _by_index(conn), conn.cursor(binary=True) as cur:
         members = [_Member._make(row) for row in cur.execute(_REACHED, values)]
-    moved = [
-        (member.id, thread_id)
-        for member, thread_id in zip(members, _threads(members), strict=True)
-        if thread_id != member.thread_id
-    ]
-    _move(conn, tenant, moved)
+    named = list(zip(members, _threads(members), strict=True))
+    moved = [(one.id, thread) for one, thread in named if thread != one.thread_id]
+    causes = [(one.id, thread) for one, thread in named if one.id in said]
+    _move(conn, tenant, moved, causes)
 
 
 def _near(
@@ -292,14 +305,20 @@ def _by_index(conn: Connection) -> Iterator[None]:
 
 
 def _move(
-    conn: Connection, tenant: str, moved: Sequence[tuple[UUID, UUID | None]]
+    conn: Connection,
+    tenant: str,
+    moved: Sequence[tuple[UUID, UUID | None]],
+    causes: Sequence[tuple[UUID, UUID | None]],
 ) -> None:
+    """Store threads; `causes` are the entries that say so, each with its thread."""
     if not moved:
         return
     values = {
         "tenant": tenant,
         "entry_ids": [entry_id for entry_id, _ in moved],
         "thread_ids": [thread_id for _, thread_id in moved],
+        "cause_ids": [entry_id for entry_id, _ in causes],
+        "cause_threads": [thread_id for _, thread_id in causes],
     }
     conn.execute(_MOVE, values)
 

@@ -21,7 +21,10 @@ from shared.postgres.fetch_rows import fetch_all, fetch_value
 _LOOKED_AT = 1000
 
 # A restored backup counts its transactions anew: whatever was told before is over.
-_NOW: LiteralString = "SELECT epoch, now() FROM installation"
+# Older than `before` is no transaction that may still change something.
+_NOW: LiteralString = """
+    SELECT epoch, now(), pg_snapshot_xmin(pg_current_snapshot())::text
+      FROM installation"""
 _BEGIN = UUID(int=0)
 
 # Up to when a page looks for what may be seen by now; nothing: all of it is looked at.
@@ -67,7 +70,7 @@ _SINCE: LiteralString = f"""
            FROM entry e
           WHERE e.tenant = %(tenant)s
             AND (e.changed_xid, e.id) > (%(xid)s::text::xid8, %(id)s::uuid)
-            AND e.changed_xid < pg_snapshot_xmin(pg_current_snapshot())
+            AND e.changed_xid < %(before)s::text::xid8
           ORDER BY e.changed_xid, e.id
           LIMIT %(looked_at)s)
         UNION ALL
@@ -75,7 +78,7 @@ _SINCE: LiteralString = f"""
            FROM purged p
           WHERE p.tenant = %(tenant)s AND p.entry_id IS NOT NULL
             AND (p.changed_xid, p.entry_id) > (%(xid)s::text::xid8, %(id)s::uuid)
-            AND p.changed_xid < pg_snapshot_xmin(pg_current_snapshot())
+            AND p.changed_xid < %(before)s::text::xid8
           ORDER BY p.changed_xid, p.entry_id
           LIMIT %(looked_at)s)
          ORDER BY 1, 2
@@ -153,7 +156,7 @@ def list_changes(
     There may be none although more follow: what was looked at concerned others.
     """
     row = conn.execute(_NOW).fetchone()
-    epoch, now = row or (0, None)
+    epoch, now, before = row or (0, None, "0")
     place = after if after.epoch == epoch else FeedPosition(epoch)
     told: list[Change] = []
     if place.at is not None and now is not None:
@@ -166,15 +169,25 @@ def list_changes(
         if until is not None:
             return FeedPage(told, place._replace(at=until), more=True)
     place = place._replace(at=now)
-    values = {**scope.params, **_params(place), "looked_at": _LOOKED_AT}
-    found = fetch_all(conn, Change, _SINCE, values)
+    values = {**scope.params, **_params(place), "before": before}
+    found = fetch_all(conn, Change, _SINCE, {**values, "looked_at": _LOOKED_AT})
     for one in found:
         if len(told) >= limit:
             return FeedPage(told, place, more=True)
-        place = place._replace(xid=one.xid, entry_id=one.entry_id)
+        # No place is that of an entry which the caller is not told of: it can be read.
         if one.visible or one.was_visible:
+            place = place._replace(xid=one.xid, entry_id=one.entry_id)
             told.append(one)
-    return FeedPage(told, place, more=len(found) == _LOOKED_AT)
+    if len(found) < _LOOKED_AT:
+        place = place._replace(xid=before, entry_id=_BEGIN)
+        return FeedPage(told, place, more=False)
+    if not told:
+        last = found[-1]
+        is_one = found[0].xid == last.xid
+        place = place._replace(
+            xid=last.xid, entry_id=last.entry_id if is_one else _BEGIN
+        )
+    return FeedPage(told, place, more=True)
 
 
 def _params(place: FeedPosition) -> dict[str, Any]:

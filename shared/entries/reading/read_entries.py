@@ -74,7 +74,7 @@ _THESE: LiteralString = " AND e.id = ANY(%(ids)s) ORDER BY e.id LIMIT 1000"
 _SOME: LiteralString = _BRIEF + _CURRENT + _THESE
 _SOME_WHOLE: LiteralString = _WHOLE + _CURRENT + _THESE
 
-# Of one that is called by the id of an entry, which may stand alone.
+# A thread is called by the id of an entry, which may stand alone.
 _OF_THREAD: LiteralString = f"""{_BRIEF}{_CURRENT}
        AND (e.id = ANY (%(threads)s::uuid[])
             OR {rights.in_threads("e", "%(threads)s")})

@@ -184,15 +184,14 @@ def test_no_route_tells_the_id_of_a_hidden_first_entry_of_a_thread(
         return api.client(api.key(tenant=tenant, scopes=scopes, subject=subject))
 
     with client_of("ingest", "anna") as anna, client_of("ingest", "ben") as ben:
-        ids = {
-            name: ben.post("/v1/entries", json={"external_id": name, **fields}).json()
-            for name, fields in {
-                "H": {"text": "RF trip", "kind": "incident", "readers": ["ben"]},
-                "A": {"text": "Reset.", "kind": "incident", "reply_to": "H"},
-                "B": {"text": "Back at 05:10.", "reply_to": "A"},
-            }.items()
-        }
-        hidden, first, second = (ids[name]["entry_id"] for name in ids)
+        drafts: tuple[dict[str, Any], ...] = (
+            {"external_id": "H", "text": "RF trip", "readers": ["ben"]},
+            {"external_id": "A", "text": "Reset", "kind": "incident", "reply_to": "H"},
+            {"external_id": "B", "text": "Back at 05:10.", "reply_to": "A"},
+        )
+        hidden, first, second = (
+            ben.post("/v1/entries", json=one).json()["entry_id"] for one in drafts
+        )
         assert ben.get(f"/v1/entries/{second}").json()["thread_id"] == hidden
         for path in (
             *(f"/v1/entries/{one}{way}" for one in (first, second) for way in OF_ONE),

@@ -13,6 +13,7 @@ from shared.access.scope import Scope
 from shared.entries.draft import EntryDraft
 from shared.entries.reading import change_feed, read_entries
 from shared.entries.reading.change_feed import FeedPosition
+from shared.entries.removal import purge
 from shared.entries.saving.save import save_page, tombstone_many
 from tests.support.older import nothing_older
 
@@ -133,6 +134,29 @@ def test_lost_access_is_a_deletion_to_those_who_had_it_and_nothing_to_others(con
     assert member.read() == [("deleted", "2"), ("edited", "1")]
     assert anyone.entries == stored(conn, ANYONE) == {}
     assert member.entries == stored(conn, MEMBER)
+
+
+@pytest.mark.requirement("SEC2")
+def test_a_hidden_reply_is_told_by_no_change_of_what_it_replies_to(conn):
+    copy, member = Copy(conn), Copy(conn, MEMBER)
+    save(conn, draft("1"), draft("2"))
+    copy.read(), member.read()
+
+    def heard(*drafts: EntryDraft) -> tuple[list[tuple[str, str]], ...]:
+        save(conn, *drafts)
+        return copy.read(), member.read()
+
+    hidden = draft("r", reply_to="1", readers=("rf",))
+    assert heard(hidden) == ([], [("created", "r")])
+    moved = draft("r", reply_to="2", readers=("rf",))
+    assert heard(moved) == ([], [("edited", "r")])
+    purge.purge(conn, TENANT, "olog", "r")
+    assert heard() == ([], [("deleted", "r")])
+    ours = ([("edited", "1"), ("created", "s")],) * 2
+    assert heard(draft("s", reply_to="1"), draft("t", reply_to="2", readers=())) == ours
+    # Where a page ends is no entry's place, so none that is hidden is named by it.
+    row = conn.execute("SELECT FROM entry WHERE id = %s", [copy.place.entry_id])
+    assert row.fetchone() is None
 
 
 def test_a_key_of_some_logbooks_is_told_of_what_leaves_and_enters_them(conn):
