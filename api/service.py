@@ -24,6 +24,7 @@ from shared.embedding import load_model
 from shared.embedding.load_model import load_encoder
 from shared.errors import ConfigurationError, InvalidRequestError, LogchordError
 from shared.ids import uuid7
+from shared.search.query.filters.time_range import RANGE
 from shared.search.query.plan import Plan, SearchQuery
 from shared.search.response import search as in_process
 from shared.search.response.search_answer import SearchAnswer
@@ -111,9 +112,13 @@ class SearchService:
         self._refuse_use()
         given: dict[str, Any] = {"query": query, "mode": mode, **fields}
         if max_results is not None:
-            given["limit"] = max_results
+            given["max_results"] = max_results
         if time_range is not None:
-            given["filters"] = {**given.get("filters", {}), **_dates(*time_range)}
+            filters = given.get("filters", {})
+            if RANGE in filters:
+                message = f"{RANGE} is given twice."
+                raise InvalidRequestError.field(RANGE, "duplicate", message)
+            given["filters"] = {**filters, RANGE: [*map(_as_text, time_range)]}
         question = _question(given)
         if self._inline:
             return await self._search_here(question, scope)
@@ -281,10 +286,5 @@ def _question(given: dict[str, Any]) -> SearchQuery:
         raise InvalidRequestError.field(path, first["type"], message) from exc
 
 
-def _dates(since: Moment | None, until: Moment | None) -> dict[str, str]:
-    ends = (("date_from", since), ("date_to", until))
-    return {
-        name: one if isinstance(one, str) else one.isoformat()
-        for name, one in ends
-        if one is not None
-    }
+def _as_text(moment: Moment | None) -> str | None:
+    return moment.isoformat() if isinstance(moment, datetime) else moment

@@ -106,13 +106,15 @@ async def search(rest: RestCalls, asked: Search, **controls: Any) -> dict[str, A
 
     Controls are what one mode takes beside what all of them take.
     """
-    given = {
-        "date_from": asked.start_date,
-        "date_to": asked.end_date,
-        "exclude_entry_ids": asked.exclude_entry_ids or None,
-    }
-    # What a call says itself goes before what its filters say.
-    said = {name: value for name, value in given.items() if value is not None}
+    said: dict[str, Any] = {}
+    if asked.start_date is not None or asked.end_date is not None:
+        # Beside a filter by one end it is refused: neither overrules the other.
+        said["time_range"] = [asked.start_date, asked.end_date]
+    if asked.exclude_entry_ids:
+        said["exclude_entry_ids"] = asked.exclude_entry_ids
+    for name in said.keys() & asked.filters.keys():
+        message = f"{name} is given twice."
+        raise InvalidRequestError.field(f"filters.{name}", "duplicate", message)
     body = asked.model_dump(include={"query", "mode", "limit", "sort", "detail"})
     body |= {"filters": {**asked.filters, **said}, "fields": list(HIT_FIELDS)}
     found = await rest.search({**body, "synthesize": False, **controls})

@@ -238,7 +238,6 @@ def _value(name: str, found: list[str]) -> Any:
     return found[0] if len(found) == 1 else {"in": found}
 
 
-def times_of(since: str | None, until: str | None) -> dict[str, str]:
-    """Return the filters by time that were said."""
-    given = {"date_from": since, "date_to": until}
-    return {name: value for name, value in given.items() if value is not None}
+def times_of(since: str | None, until: str | None) -> dict[str, list[str | None]]:
+    """Return the filter by time that was said; beside one by an end it is refused."""
+    return {"time_range": [since, until]} if since or until else {}

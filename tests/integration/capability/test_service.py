@@ -179,6 +179,11 @@ def test_a_time_range_bounds_a_search_and_a_wrong_field_is_refused(own_service):
     assert caught.value.message.startswith("limt: ")
     with pytest.raises(errors.ModuleNotEnabledError):
         asyncio.run(ask(modules=["nonsense"]))
+    for filters in ({"date_from": "2026-01-31"}, {"time_range": ["2026-01-01", None]}):
+        with pytest.raises(errors.InvalidRequestError, match="given twice"):
+            asyncio.run(ask(time_range=(JANUARY, None), filters=filters))
+    with pytest.raises(errors.InvalidRequestError, match="given twice"):
+        asyncio.run(ask(max_results=1, limit=2))
 
 
 @pytest.mark.requirement("S2-02", "S2-09", "S2-10", "S2-12", "S2-13", "S2-20")

@@ -122,6 +122,12 @@ def test_what_is_wrong_is_an_error_that_names_what_is_right(agent: Agent):
     assert "Did you mean query?" in agent.refused("search", querry="x")["message"]
     assert agent.refused("search", query=7)["code"] == "validation_failed"
     assert agent.refused("search", query="x", start_date="soon")["code"]
+    for said in (
+        {"start_date": "2026-01-01", "filters": {"date_from": "2026-02-01"}},
+        {"end_date": "2026-01-01", "filters": {"time_range": ["2026-02-01", None]}},
+        {"exclude_entry_ids": ["x"], "filters": {"exclude_entry_ids": ["y"]}},
+    ):
+        assert "given twice" in agent.refused("search", query="x", **said)["message"]
     assert agent.refused("search", query="x", filters={"autor": "y"})["code"] == (
         "unknown_filter"
     )
