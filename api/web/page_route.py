@@ -4,6 +4,7 @@ import hmac
 from collections.abc import Callable, Mapping
 from http import HTTPStatus
 from typing import Any
+from urllib.parse import quote, urlencode
 
 from fastapi import APIRouter, Depends, FastAPI, Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse
@@ -23,6 +24,10 @@ from shared.text import door
 
 _FORM = "application/x-www-form-urlencoded"
 _CSRF = "csrf"
+# What a form has beside what its reader typed or chose.
+_UNTYPED = frozenset({_CSRF, "action"})
+# A longer one does not fit into the address of the log-in: the form stands in its place.
+_MOST_PLACE = 8000
 
 
 class PageRoute(StrictRoute):
@@ -38,7 +43,12 @@ class PageRoute(StrictRoute):
         async def shown(request: Request) -> Response:
             if not rendering.is_twin(request):
                 _show_pages(request)
-            return await handle(request)
+            try:
+                return await handle(request)
+            except AccessError as exc:
+                if exc.status == HTTPStatus.UNAUTHORIZED and request.method == "POST":
+                    request.state.typed = await _read_typed(request)
+                raise
 
         return shown
 
@@ -113,6 +123,13 @@ def place_of_ours(place: str) -> str:
     return place if is_ours and place.isprintable() else "/"
 
 
+async def _read_typed(request: Request) -> list[tuple[str, str]]:
+    """Return the fields of a form that is answered with the log-in."""
+    form = await request.form(max_files=0, max_fields=20)
+    said = ((name, str(value)) for name, value in form.multi_items())
+    return [(name, value) for name, value in said if name not in _UNTYPED]
+
+
 def _show_pages(request: Request) -> None:
     """Let the errors of a request be pages."""
     errors.show_errors_by(request.state, lambda *told: _error_page(request, *told))
@@ -131,6 +148,13 @@ def _error_page(
     if error.status == HTTPStatus.UNAUTHORIZED:
         base = request.app.state.settings.base_path
         place = rendering.place_of(request)
+        if typed := urlencode(getattr(request.state, "typed", [])):
+            place += f"{'&' if '?' in place else '?'}{typed}"
+        if len(quote(place)) > _MOST_PLACE:
+            text = rendering.render(
+                request, "login.html", back=place, who=None, problem=""
+            )
+            return HTMLResponse(text, error.status, {**headers, **rendering.HEADERS})
         answer = RedirectResponse(rendering.Links(base)("/login", next=place), 303)
         if page_sessions.session_of(request):
             # It is over, and forgotten before the form: that is signed for its cookie.

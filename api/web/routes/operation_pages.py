@@ -39,13 +39,18 @@ def get_quarantine_page(
     source: Annotated[Filter | None, Query()] = None,
     stage: Annotated[Filter | None, Query()] = None,
     cursor: str | None = None,
+    typed: Annotated[str | None, Query(alias="reason")] = None,
+    chosen: Annotated[str | None, Query(alias="id")] = None,
 ) -> Response:
-    """List what was quarantined, with the reason of each."""
+    """List what was quarantined, with the reason of each, and one as it was typed."""
     listed = quarantine.list_quarantine(
         *(caller, ctx), source=source, stage=stage, limit=50, cursor=cursor
     )
     body = rendering.body_of(listed)
-    return rendering.show(request, "quarantine.html", body, source=source, stage=stage)
+    typed_of = {chosen: typed}
+    return rendering.show(
+        *(request, "quarantine.html", body), source=source, stage=stage, typed=typed_of
+    )
 
 
 @router.post("/quarantine", dependencies=[Depends(needs("admin"))])

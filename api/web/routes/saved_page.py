@@ -18,11 +18,11 @@ from shared.errors import InvalidRequestError
 
 
 class SavedRoute(PageRoute):
-    """Takes the filters of a search that is to be saved."""
+    """Takes the form for one more, as far as it was filled in."""
 
     def takes(self, name: str) -> bool:
         """Whether a parameter is one of the page."""
-        return name == "q" or is_filter(name)
+        return name in {"q", "name", "semantic", "id"} or is_filter(name)
 
 
 router = page_router(needs("search"), route_class=SavedRoute)
@@ -54,7 +54,14 @@ def get_saved_page(
     form = SearchForm.read(request.query_params)
     pages = {one["id"]: SearchForm.of_request(one["request"]) for one in body["items"]}
     told_of = {**body, **shown}
-    return rendering.show(request, "saved.html", told_of, form=form, pages=pages)
+    name = request.query_params.get("name")
+    typed = {
+        "name": form.q if name is None else name,
+        "semantic": name is None or "semantic" in request.query_params,
+    }
+    return rendering.show(
+        request, "saved.html", told_of, form=form, pages=pages, typed=typed
+    )
 
 
 @router.post("/saved")

@@ -1,6 +1,7 @@
 """A session of the page: a key traded for a cookie, and what the cookie can do."""
 
 from collections.abc import Iterator
+from urllib.parse import parse_qs
 
 import httpx2
 import psycopg
@@ -165,6 +166,36 @@ def test_logging_out_ends_the_session_also_for_a_copy_of_its_cookie(
     assert browser.get("/v1/me").status_code == 401
     browser.cookies.set(page_sessions.COOKIE, another)
     assert browser.get("/v1/me").status_code == 200
+
+
+@pytest.mark.requirement("SEC1")
+@pytest.mark.parametrize(
+    ("path", "name", "sent"),
+    [
+        ("/search", "q", {"q": "Warum schloß der Schieber?" * 300}),
+        ("/saved", "q", {"q": "RF trip", "name": "Ours", "tag": "rf"}),
+        ("/saved", "name", {"name": "Ours & theirs", "q": "RF trip"}),
+        ("/saved", "tag", {"tag": "rf", "q": "RF trip"}),
+    ],
+)
+def test_what_was_typed_is_there_again_behind_the_login(
+    api, tenant, browser, path: str, name: str, sent: dict[str, str]
+) -> None:
+    if path == "/search":
+        refused = browser.get(path, params=sent)
+    else:
+        form = {**sent, "csrf": csrf_of(browser), "action": "add"}
+        origin = {"origin": str(browser.base_url)}
+        refused = browser.post(path, data=form, headers=origin)
+    if refused.has_redirect_location:
+        refused = browser.get(refused.headers["location"])
+    place = read_page(refused.text).one("input", name="next")["value"]
+
+    assert parse_qs(place.partition("?")[2])[name] == [sent[name]]
+    if path == "/saved":
+        with api.client(api.key(tenant=tenant, scopes=("search",))) as known:
+            page = read_page(known.get(place, headers=HTML).text)
+        assert page.one("input", name=name)["value"] == sent[name]
 
 
 def test_nobody_is_led_elsewhere_after_a_login(api, tenant, browser) -> None:
