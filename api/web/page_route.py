@@ -26,7 +26,7 @@ _FORM = "application/x-www-form-urlencoded"
 _CSRF = "csrf"
 # What a form has beside what its reader typed or chose.
 _UNTYPED = frozenset({_CSRF, "action"})
-# A longer one does not fit into the address of the log-in: the form stands in its place.
+# A longer one does not fit into the address of the log-in, whose form stands for it.
 _MOST_PLACE = 8000
 
 
