@@ -156,6 +156,14 @@ class SourceRun:
 
     def settle(self, error: LogchordError | None) -> None:
         """End the run or its part with its outcome, and schedule the next."""
+        if error is not None and error.technical == "MemoryError":
+            error = IngestionError(
+                "What the source sends takes more memory than a worker has: ask for"
+                " less at once (`page_size`, `args.chunk_days`), or raise"
+                " `worker_memory_mb`.",
+                reason="too_large",
+                technical=error.technical,
+            )
         if isinstance(error, LeaseLostError):
             log.info("run_lost", source=self.lease.source, kind=self.lease.kind)
             return

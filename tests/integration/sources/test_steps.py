@@ -12,12 +12,14 @@ from shared.sources import run_records
 from shared.sources.admin import admin_actions
 from shared.sources.intake.store_page import LeaseLostError
 from shared.sources.run_records import IngestionRun
+from shared.sources.runs import run_steps
 from shared.sources.runs.kinds import backfill
 from shared.work import schedule
 from tests.contract.stubs.elog_http import ElogServerStub
 from tests.contract.stubs.generic_json import JSONLinesStub
 from tests.support.fixtures.sources import TENANT, recent_entry
 from workers.adapters.kit.stub import StubEntry
+from workers.runtime.task import attempt
 
 NAME = "ring"
 
@@ -61,6 +63,19 @@ def test_a_death_between_two_windows_costs_no_request_of_the_first(
     assert after
     assert set(after) & set(before) == set()
     assert len(runtime.texts(NAME)) == 30
+
+
+def test_what_takes_more_memory_than_there_is_says_so_in_the_run(runtime, elog):
+    run_id = runtime.ask(NAME)
+    taken = run_steps.take_due_run(runtime.means, NAME, run_records.TAIL)
+    assert taken is not None
+    # More than any machine has, as of a source that sends items without end.
+    taken.settle(attempt(bytearray, 1 << 60))
+
+    error = runtime.found(run_id).error
+    assert error["code"] == "ingestion_failed"
+    assert "memory" in error["message"]
+    assert "`page_size`" in error["message"]
 
 
 def test_a_comparison_leaves_the_history_to_the_backfill(runtime, elog):
