@@ -37,7 +37,7 @@ from shared.times.event_time import ReadValue
 
 # Raised with every change of what is found in an entry; read anew by the chore. Not for
 # a field that comes to `entry_fields`: no entry of before has it.
-_VERSION = 16
+_VERSION = 17
 # Bits of a facts version: rules and lists below, a source's expectations above.
 _FACTS_BITS, _EXPECTED_BITS = 40, 22
 PLAINLY = Expected()

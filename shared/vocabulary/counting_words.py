@@ -53,12 +53,23 @@ _NONE = frozenset(_WORDS.split()) | CALENDAR_WORDS | SECONDS_OF.keys()
 _LANGUAGES = ("en", "de", "fr", "it", "es")
 # `KCK 03`: the word, and what a blank parts it from.
 _SPACED = re.compile(r"(?P<head>[A-Z]{2,6}) \d")
+# Standards and reports, whose numbers have three digits at least, and licences.
+_STANDARD = re.compile(
+    r"(?:ansi|asme|astm|din|iec|ieee|iso|nede|nfpa|nureg|vde|wcap)[ -]?\d{3}"
+    r"|(?:dpr|npf|snm|sua)[ -]?\d",
+    re.IGNORECASE,
+)
 # No name of a device ends as verbs do: `TESTED 5`.
 _VERB = re.compile(r"[A-Z]{2,}(?:ED|ING|LY)\Z")
 
 
 def is_counted(written: str) -> bool:
-    """Tell whether a word and a number are no name, but so many or the so-manieth."""
+    """Tell whether a word and a number are no name, but so many or the so-manieth.
+
+    Of rules and licences the number is their name, and none of a device.
+    """
+    if _STANDARD.match(written):
+        return True
     spaced = _SPACED.match(written)
     if spaced is None:
         return False

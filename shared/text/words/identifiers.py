@@ -14,40 +14,64 @@ from shared.times import date_tokens
 
 # Substances are written as devices are: `CO2`, `Cs-137`.
 _GASES = ("co2", "h2o", "sf6", "n2", "o2", "h2", "he3", "he4", "ln2")
-# Those that logbooks name, by element. What many name a pump or a valve by, such as
-# C-14 and P-32, is left to them.
+# The nuclides that logbooks name, in letters of any case. What many name a pump or a
+# valve by, such as C-14 and P-32, is left to them.
 _NUCLIDES = {
-    "am americium": "241",
-    "co cobalt": "57 58 60",
-    "cs cesium caesium": "134 137",
-    "eu europium": "152 154",
-    "ga gallium": "67 68",
-    "i iodine": "123 125 129 131",
-    "in indium": "111",
-    "ir iridium": "192",
-    "kr krypton": "85",
-    "mo molybdenum": "99",
-    "pu plutonium": "238 239 241",
-    "ra radium": "226 228",
-    "rn radon": "222",
-    "sr strontium": "89 90",
-    "tc technetium": "99 99m",
-    "th thorium": "230 232",
-    "u uranium": "233 234 235 238",
-    "xe xenon": "133 135",
+    "am": "241",
+    "co": "57 58 60",
+    "cs": "134 137",
+    "eu": "152 154",
+    "ga": "67 68",
+    "i": "123 125 129 131",
+    "in": "111",
+    "ir": "192",
+    "kr": "85",
+    "mo": "99",
+    "pu": "238 239 241",
+    "ra": "226 228",
+    "rn": "222",
+    "sr": "89 90",
+    "tc": "99 99m",
+    "th": "230 232",
+    "u": "233 234 235 238",
+    "xe": "133 135",
 }
 # By the terms that names of devices have.
 _SUBSTANCES = frozenset(
     {
         *_GASES,
-        *(
-            element + mass
-            for elements, masses in _NUCLIDES.items()
-            for element in elements.split()
-            for mass in masses.split()
-        ),
+        *(one + mass for one, masses in _NUCLIDES.items() for mass in masses.split()),
     }
 )
+# Any other is told by a name written out, or a symbol as chemists write it, and by a
+# mass that such an element has. In the order of their numbers.
+_ELEMENTS = """
+    hydrogen helium lithium beryllium boron carbon nitrogen oxygen fluorine neon sodium
+    magnesium aluminum silicon phosphorus sulfur chlorine argon potassium calcium
+    scandium titanium vanadium chromium manganese iron cobalt nickel copper zinc gallium
+    germanium arsenic selenium bromine krypton rubidium strontium yttrium zirconium
+    niobium molybdenum technetium ruthenium rhodium palladium silver cadmium indium tin
+    antimony tellurium iodine xenon cesium barium lanthanum cerium praseodymium
+    neodymium promethium samarium europium gadolinium terbium dysprosium holmium erbium
+    thulium ytterbium lutetium hafnium tantalum tungsten rhenium osmium iridium platinum
+    gold mercury thallium lead bismuth polonium astatine radon francium radium actinium
+    thorium protactinium uranium neptunium plutonium americium curium berkelium
+    californium
+""".split()
+_SYMBOLS = """
+    H He Li Be B C N O F Ne Na Mg Al Si P S Cl Ar K Ca Sc Ti V Cr Mn Fe Co Ni Cu Zn Ga
+    Ge As Se Br Kr Rb Sr Y Zr Nb Mo Tc Ru Rh Pd Ag Cd In Sn Sb Te I Xe Cs Ba La Ce Pr Nd
+    Pm Sm Eu Gd Tb Dy Ho Er Tm Yb Lu Hf Ta W Re Os Ir Pt Au Hg Tl Pb Bi Po At Rn Fr Ra
+    Ac Th Pa U Np Pu Am Cm Bk Cf
+""".split()
+_PROTONS = {
+    # A tin is another thing.
+    **{name: order for order, name in enumerate(_ELEMENTS, 1) if name != "tin"},
+    **{name: order for order, name in enumerate(_SYMBOLS, 1) if len(name) > 1},
+    **{"caesium": 55, "jod": 53, "kobalt": 27, "sulphur": 16, "uran": 92},
+}
+# Of nucleons to protons; hydrogen is left to pumps.
+_LIGHTEST, _HEAVIEST = 1.7, 2.8
 
 MAX_IDENT_CHARS = 128
 # A name has few parts; a kilobyte of dashes is no name.
@@ -226,8 +250,16 @@ def _device(written: str) -> Identifier | None:
         number,
         short,
     }
-    kind = "substance" if canonical in _SUBSTANCES else "device"
+    is_substance = canonical in _SUBSTANCES or _is_nuclide(match[1], int(short), rest)
+    kind = "substance" if is_substance else "device"
     return Identifier(kind, canonical, _sorted(found))
+
+
+def _is_nuclide(element: str, mass: int, state: str) -> bool:
+    """Tell whether this is an element and one of its masses, as in `Sm-153`."""
+    named = element.lower() if len(element) > len("Sm") else element
+    protons = _PROTONS.get(named, 0)
+    return state in {"", "m"} and _LIGHTEST * protons < mass < _HEAVIEST * protons
 
 
 def _pv(written: str) -> Identifier | None:

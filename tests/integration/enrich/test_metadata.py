@@ -110,15 +110,20 @@ def test_names_and_language_are_stored_with_their_places(conn, save, enrich):
     ]
 
 
-def test_what_is_counted_in_capitals_is_no_device(content_of, save):
+def test_what_is_counted_or_a_standard_or_a_licence_is_no_device(content_of, save):
     counted = (
         "MODE 3 ENTERED WITHIN 30 MINUTES, 10 CFR 50 PART 21 REPORT 4, TESTED 5 SIRENS"
         " IN APRIL 1999, SEITE 4, ETAPE 2, FASE 3, GRUPPE 7, EST 11."
     )
-    named = "UNIT 2 TRIPPED, BUS 17 LOST, MCC 24 AND KCK 03 AND MODE-3 AND LINE 12 OFF."
+    counted += " By IEEE-323, iec 61508, ISO 9001 and ASTM-572 under NPF-43 and SNM-42."
+    named = (
+        "UNIT 2 TRIPPED, BUS 17 LOST, MCC 24 AND KCK 03 AND MODE-3 AND LINE 12 OFF,"
+        " ISO-12 AND DIN-4 SHUT."
+    )
     found = metadata.extract(content_of(save(f"{counted} {named}")), None)
     shown = [fact.value for fact in found.known.facts if fact.field == "device"]
     listed = ["UNIT 2", "BUS 17", "MCC 24", "KCK 03", "MODE-3", "LINE 12"]
+    listed += ["ISO-12", "DIN-4"]
     assert shown == [one["name"] for one in found.entities] == listed
 
 

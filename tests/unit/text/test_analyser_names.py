@@ -148,6 +148,12 @@ def test_four_digits_that_may_be_a_name_s_are(text: str, term: str) -> None:
         ("Cs-137 source found", "cs137"),
         ("CESIUM-137 gauge", "cesium137"),
         ("Tc-99m dose", "tc99m"),
+        ("Sm-153 dose", "sm153"),
+        ("Ag-110m found", "ag110m"),
+        ("Po-210 source", "po210"),
+        ("CADMIUM-109 foil", "cadmium109"),
+        ("nickel-63 source", "nickel63"),
+        ("Kobalt-60 Quelle", "kobalt60"),
         ("SF6 pressure", "sf6"),
         ("CO2 alarm", "co2"),
     ],
@@ -157,7 +163,13 @@ def test_a_substance_is_a_name_and_no_device(text: str, term: str) -> None:
     assert (first.kind, first.term, first.is_name) == ("substance", term, True)
 
 
-@pytest.mark.parametrize("name", ["P-32", "C-14", "I-13", "CO-61", "CS-1370"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("P-32", "C-14", "I-13", "CO-61", "CS-1370", "SM-153", "Sm-15", "Sm-153A"),
+        *("Mg-2", "TIN-112", "Iron-5", "Unit-60"),
+    ],
+)
 def test_what_is_numbered_as_no_known_substance_is_is_a_device(name: str) -> None:
     assert read(f"{name} tripped")[0].kind == "device"
 
