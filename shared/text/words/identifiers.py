@@ -45,13 +45,30 @@ _SUBSTANCES = frozenset(
 )
 # Any other is told by a name written out, or a symbol as chemists write it, and by a
 # mass that such an element has. In the order of their numbers.
-_ELEMENTS = ["hydrogen", "helium", "lithium", "beryllium", "boron", "carbon", "nitrogen", "oxygen", "fluorine", "neon", "sodium", "magnesium", "aluminum", "silicon", "phosphorus", "sulfur", "chlorine", "argon", "potassium", "calcium", "scandium", "titanium", "vanadium", "chromium", "manganese", "iron", "cobalt", "nickel", "copper", "zinc", "gallium", "germanium", "arsenic", "selenium", "bromine", "krypton", "rubidium", "strontium", "yttrium", "zirconium", "niobium", "molybdenum", "technetium", "ruthenium", "rhodium", "palladium", "silver", "cadmium", "indium", "tin", "antimony", "tellurium", "iodine", "xenon", "cesium", "barium", "lanthanum", "cerium", "praseodymium", "neodymium", "promethium", "samarium", "europium", "gadolinium", "terbium", "dysprosium", "holmium", "erbium", "thulium", "ytterbium", "lutetium", "hafnium", "tantalum", "tungsten", "rhenium", "osmium", "iridium", "platinum", "gold", "mercury", "thallium", "lead", "bismuth", "polonium", "astatine", "radon", "francium", "radium", "actinium", "thorium", "protactinium", "uranium", "neptunium", "plutonium", "americium", "curium", "berkelium", "californium"]
-_SYMBOLS = ["H", "He", "Li", "Be", "B", "C", "N", "O", "F", "Ne", "Na", "Mg", "Al", "Si", "P", "S", "Cl", "Ar", "K", "Ca", "Sc", "Ti", "V", "Cr", "Mn", "Fe", "Co", "Ni", "Cu", "Zn", "Ga", "Ge", "As", "Se", "Br", "Kr", "Rb", "Sr", "Y", "Zr", "Nb", "Mo", "Tc", "Ru", "Rh", "Pd", "Ag", "Cd", "In", "Sn", "Sb", "Te", "I", "Xe", "Cs", "Ba", "La", "Ce", "Pr", "Nd", "Pm", "Sm", "Eu", "Gd", "Tb", "Dy", "Ho", "Er", "Tm", "Yb", "Lu", "Hf", "Ta", "W", "Re", "Os", "Ir", "Pt", "Au", "Hg", "Tl", "Pb", "Bi", "Po", "At", "Rn", "Fr", "Ra", "Ac", "Th", "Pa", "U", "Np", "Pu", "Am", "Cm", "Bk", "Cf"]
+_ELEMENTS = """
+    hydrogen helium lithium beryllium boron carbon nitrogen oxygen fluorine neon sodium
+    magnesium aluminum silicon phosphorus sulfur chlorine argon potassium calcium
+    scandium titanium vanadium chromium manganese iron cobalt nickel copper zinc gallium
+    germanium arsenic selenium bromine krypton rubidium strontium yttrium zirconium
+    niobium molybdenum technetium ruthenium rhodium palladium silver cadmium indium tin
+    antimony tellurium iodine xenon cesium barium lanthanum cerium praseodymium
+    neodymium promethium samarium europium gadolinium terbium dysprosium holmium erbium
+    thulium ytterbium lutetium hafnium tantalum tungsten rhenium osmium iridium platinum
+    gold mercury thallium lead bismuth polonium astatine radon francium radium actinium
+    thorium protactinium uranium neptunium plutonium americium curium berkelium
+    californium
+"""
+_SYMBOLS = """
+    H He Li Be B C N O F Ne Na Mg Al Si P S Cl Ar K Ca Sc Ti V Cr Mn Fe Co Ni Cu Zn Ga
+    Ge As Se Br Kr Rb Sr Y Zr Nb Mo Tc Ru Rh Pd Ag Cd In Sn Sb Te I Xe Cs Ba La Ce Pr Nd
+    Pm Sm Eu Gd Tb Dy Ho Er Tm Yb Lu Hf Ta W Re Os Ir Pt Au Hg Tl Pb Bi Po At Rn Fr Ra
+    Ac Th Pa U Np Pu Am Cm Bk Cf
+"""
 _PROTONS = {
     # A tin is another thing.
-    **{name: order for order, name in enumerate(_ELEMENTS, 1) if name != "tin"},
-    **{name: order for order, name in enumerate(_SYMBOLS, 1) if len(name) > 1},
-    "caesium": 55, "jod": 53, "kobalt": 27, "sulphur": 16, "uran": 92,
+    **{name: order for order, name in enumerate(_ELEMENTS.split(), 1) if name != "tin"},
+    **{name: order for order, name in enumerate(_SYMBOLS.split(), 1) if len(name) > 1},
+    **{"caesium": 55, "jod": 53, "kobalt": 27, "sulphur": 16, "uran": 92},
 }
 # Nucleons to a proton; hydrogen is left to pumps.
 _LIGHTEST, _HEAVIEST = 1.7, 2.8
