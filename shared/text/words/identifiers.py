@@ -68,7 +68,11 @@ _PROTONS = {
     # A tin is another thing.
     **{name: order for order, name in enumerate(_ELEMENTS.split(), 1) if name != "tin"},
     **{name: order for order, name in enumerate(_SYMBOLS.split(), 1) if len(name) > 1},
-    **{"caesium": 55, "jod": 53, "kobalt": 27, "sulphur": 16, "uran": 92},
+    "caesium": 55,
+    "jod": 53,
+    "kobalt": 27,
+    "sulphur": 16,
+    "uran": 92,
 }
 # Nucleons to a proton; hydrogen is left to pumps.
 _LIGHTEST, _HEAVIEST = 1.7, 2.8
