@@ -382,8 +382,12 @@ def _remove_a_source(desk: Desk, name: str) -> None:
         lambda: desk.search(name, "Cavity")["results"][0]["source_removed"],
         within_seconds=10,
     )
-    shown = desk.type("show", f"{name}/{hit['external_id']}").stdout
-    assert "source removed" in shown.splitlines()[1]
+    ref = f"{name}/{hit['external_id']}"
+    # Another process shows it than found it, and learns of it by itself.
+    until(
+        lambda: "source removed" in desk.type("show", ref).stdout.splitlines()[1],
+        within_seconds=10,
+    )
     desk.type("source", "delete-entries", name, "--yes")
     book = desk.books[name]
     book.texts, book.files = {}, {}

@@ -24,6 +24,8 @@ HARMLESS = (
     *("NOT magnet", "(magnet OR valve) pump", "a b c d e f g h", "1=1", "%", "--"),
     *("date:2026-03-02 magnet", "id:quietbbb", "source:api", "metadata.note:quietbbb"),
     *("unheard0f", '"unheard0f of"', "unheard0f*", "1::int::text", "entry x"),
+    # Taken for a device, of which a card tells.
+    "OFFSET 0",
 )
 
 
