@@ -12,7 +12,7 @@ from shared.text.words.character_runs import Token
 from shared.text.words.folding import fold
 
 # Raised with every change of what a text comes to.
-_VERSION = 12
+_VERSION = 13
 
 # Which section holds the text itself.
 _TEXT = 1

@@ -41,9 +41,9 @@ _SPELT_OUT = re.compile(r"(?<![aeiouyq])ue|ae|oe")
 _UMLAUTS = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue"})
 _HAS_UMLAUT = re.compile("[äöü]|[aou]\u0308", re.IGNORECASE)
 
-# English verbs whose forms no stemmer brings together. Left out is what is mostly
-# another word where things are operated: `found` a base, `led` a lamp, `left` a side,
-# `saw`, `bit` and `bore`, `ground`, `wound` and `shot`.
+# English verbs and nouns whose forms no stemmer brings together, and what is spelt in
+# two ways. Left out is what is mostly another word where things are operated: `found` a
+# base, `led` a lamp, `left` a side, `saw`, `bit` and `bore`, `ground`, `wound`, `shot`.
 _FORMS = """
     became become, began begin, begun begin, bent bend, bled bleed, blew blow,
     blown blow, broke break, broken break, brought bring, built build, burnt burn,
@@ -59,10 +59,33 @@ _FORMS = """
     swung swing, taken take, took take, threw throw, thrown throw, told tell, tore tear,
     torn tear, undershot undershoot, understood understand, withdrawn withdraw,
     withdrew withdraw, woken wake, woke wake, wore wear, worn wear, written write,
-    wrote write
+    wrote write,
+    analysis analyse, antennae antenna, axes axis, buses bus, children child,
+    crises crisis, criteria criterion, diagnosis diagnose, feet foot, foci focus,
+    formulae formula, gases gas, geese goose, halves half, indices index, knives knife,
+    lenses lens, matrices matrix, maxima maximum, men man, mice mouse, minima minimum,
+    momenta momentum, nuclei nucleus, phenomena phenomenon, quanta quantum,
+    radii radius, shelves shelf, spectra spectrum, teeth tooth, tori torus,
+    vacua vacuum, vertices vertex, women woman,
+    acknowledgement acknowledgment, aluminium aluminum, artefact artifact, biassed bias,
+    catalogued catalog, centred center, defence defense, dialled dial, enquiry inquiry,
+    focussed focus, focussing focus, fuelled fuel, fuelling fuel, gage gauge, grey gray,
+    judgement judgment, licence license, manoeuvre maneuver, mould mold, moulded mold,
+    practise practice, practised practice, programme program, programmes program,
+    sceptical skeptical, sulphur sulfur, sulphuric sulfuric
 """
-# By the form: the verb that it is a form of.
-_VERBS = dict[str, str](pair.split() for pair in _FORMS.split(","))
+# By the form: the word that it is a form of.
+_WORDS = dict[str, str](pair.split() for pair in _FORMS.split(","))
+# What Britain and America spell in two ways, as the one of them has it: `colour`,
+# `fibres`, `analogue`, `ionisation`, `analyze`. `promise` becomes a term like no other.
+_SPELLINGS = (
+    (r"(arm|behavi|col|endeav|fav|flav|harb|hon|lab|neighb|od|vap)our", r"\1or"),
+    (r"(calib|cent|fib|lit|met|theat)re(?=s?\Z)", r"\1er"),
+    (r"(anal|catal|dial)ogue(?=s?\Z)", r"\1og"),
+    (r"(\w\w[dglmnrt])is(?=e|ing|ation|able)", r"\1iz"),
+    (r"lyz(?=e|ing)", "lys"),
+)
+_SPELT = [(re.compile(british), american) for british, american in _SPELLINGS]
 
 # A stemmer keeps the word it works on, so threads must not share one.
 _of_thread = threading.local()
@@ -111,12 +134,20 @@ def stem(folded: str, language: str) -> str:
     if name is None or len(word) > _MAX_STEMMED_CHARS or not word.isalpha():
         return word
     if language == ENGLISH:
-        word = _VERBS.get(word, word)
+        word = _english_word(word)
     stemmed = str(_stemmer(name).stemWord(word)) or word
     if language == FRENCH and len(stemmed) > _MIN_FRENCH_CHARS:
         # Without its accent the é of `arrêtée` is an e like any other.
         stemmed = stemmed.rstrip("e") or stemmed
     return stemmed
+
+
+def _english_word(word: str) -> str:
+    """Return the word that one is a form of, or is spelt as elsewhere."""
+    word = _WORDS.get(word, word)
+    for spelt, other in _SPELT:
+        word = spelt.sub(other, word)
+    return word
 
 
 def _first(match: re.Match[str]) -> str:

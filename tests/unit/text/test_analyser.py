@@ -116,12 +116,33 @@ def test_kana_of_half_width_is_found_as_of_full_width(half: str, full: str) -> N
         "broke broken break breaking",
         "stuck sticks sticking",
         "froze frozen freezes",
+        "mouse mice",
+        "lens lenses",
+        "axis axes",
+        "spectrum spectra",
+        "fibre fiber fibres fibers",
+        "centre centred center centered",
+        "colour color coloured colored",
+        "vapour vapor vapours",
+        "analogue analog",
+        "aluminium aluminum",
+        "initialise initialize initialised initialization",
+        "ionise ionizing ionisation",
+        "analyse analyzed analysis",
     ],
 )
-def test_the_forms_of_an_english_verb_are_one_term(words: str) -> None:
+def test_the_forms_and_spellings_of_an_english_word_are_one_term(words: str) -> None:
     assert len(set(terms(words))) == 1
     # `Broken` is no such word where another language is written.
     assert len(set(terms(words, "de"))) > 1
+
+
+@pytest.mark.parametrize(
+    "words",
+    ["raise raises raised raising", "promise promised promising", "noise noises"],
+)
+def test_what_only_looks_spelt_in_two_ways_keeps_its_forms(words: str) -> None:
+    assert len(set(terms(words))) == 1
 
 
 def test_sections_are_lines_a_hundred_positions_apart() -> None:
