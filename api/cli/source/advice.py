@@ -44,7 +44,8 @@ _UNREAD: Mapping[str, str] = {
 _UNREAD_MAPPED: Mapping[str, str] = {
     **_UNREAD,
     "time_unreadable": "Say how its times are written, in the codes of strptime: such"
-    " as --time-format '%d/%m/%Y'. Else look whether --map names the right column.",
+    " as --time-format '%d/%m/%Y'. Else map the time that is named to the right column,"
+    " as in --map event_time=PLACE.",
 }
 MISNAMED = (
     "Spell it as the records do, or leave it out; --force adds it as it is, for a field"

@@ -141,6 +141,12 @@ def test_what_cannot_be_read_is_refused_with_its_reason(record, why) -> None:
     assert reason(fields, record) == why
 
 
+def test_the_time_that_cannot_be_read_is_named() -> None:
+    times = reading({"entry_time": "t", "event_time": "event_time"})
+    with pytest.raises(MalformedEntryError, match=r"^event_time: '10:45' is"):
+        times.entry({"t": 0, "event_time": "10:45"}, "x")
+
+
 def test_a_naive_time_without_a_zone_is_refused() -> None:
     bare = FieldMap({"entry_time": "t"})
     with pytest.raises(MalformedEntryError) as caught:

@@ -309,7 +309,20 @@ def _readers(
         "attachments": lambda value: values.attachments(value, base, separator),
         "metadata": _pairs,
     }
-    return {**_READERS, **lists, **dict.fromkeys(TIMES, times.read)}
+    return {**_READERS, **lists, **{name: _time_reader(name, times) for name in TIMES}}
+
+
+def _time_reader(name: str, times: Times) -> Callable[[Any], Any]:
+    """Return what reads a time, and says of one that cannot be read which it is."""
+
+    def read(value: Any) -> source_times.Moment | None:
+        try:
+            return times.read(value)
+        except MalformedEntryError as exc:
+            message = f"{name}: {exc.message}"
+            raise MalformedEntryError(message, reason=exc.reason) from exc
+
+    return read
 
 
 def _pairs(value: Any) -> dict[str, str]:
