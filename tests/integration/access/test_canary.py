@@ -1,4 +1,4 @@
-"""Words of hidden entries alone, looked for in whatever a lesser caller is answered.
+"""Words and ids of hidden entries, looked for in whatever a lesser caller is answered.
 
 Every route that is described and every page is asked with all that hangs on the hidden
 entries, and searches with whatever comes near their words.
@@ -101,12 +101,17 @@ def hidden(running: System, tenant: str) -> Iterator[tuple[httpx2.Client, str, I
             who: clients.enter_context(running.client(token))
             for who, token in made.items()
         }
+        first = {"external_id": "first", "text": "Zero.", "readers": ["boss"]}
         parent = {
             "external_id": "seen",
             "text": "The valve tripped.",
             "logbook": "open",
+            "reply_to": "first",
         }
+        second = {**parent, "external_id": "second", "reply_to": "seen"}
+        begun = ok(open_of[tenant, "boss"].post("/v1/entries", json=first))["entry_id"]
         ok(open_of[tenant, "boss"].post("/v1/entries", json=parent))
+        ok(open_of[tenant, "boss"].post("/v1/entries", json=second))
         ids = [
             make_hidden(open_of[tenants[end == ELSEWHERE], "boss"], stem + end, how)
             for end, how in HIDDEN.items()
@@ -114,6 +119,7 @@ def hidden(running: System, tenant: str) -> Iterator[tuple[httpx2.Client, str, I
         boss, word = open_of[tenant, "boss"], f"{stem}alo"
         file = {"file": (f"{word}.txt", f"plan of {word}".encode())}
         address = f"/v1/entries/{ids[0]['entry_id']}/attachments"
+        ids[0]["begun"] = begun
         ids[0]["attachment_id"] = ok(boss.post(address, files=file))["attachment_id"]
         told = boss.post(QUERY, json={"query": f"{stem}*"}).text
         assert all(one in told for one in (word, f"{stem}emu"))
@@ -154,11 +160,12 @@ def walked(ids: Ids) -> Iterator[tuple[str, str, dict[str, Any]]]:
 
 
 @pytest.mark.requirement("P10", "SEC2", "U21")
-def test_no_route_tells_a_word_of_entries_that_are_hidden(
+def test_no_route_tells_a_word_or_an_id_of_entries_that_are_hidden(
     hidden: tuple[httpx2.Client, str, Ids],
 ) -> None:
     anna, stem, ids = hidden
     words = [stem + end for end in HIDDEN]
+    entry_ids = [ids[0]["begun"], *(one["entry_id"] for one in ids)]
     statuses = set()
     for method, path, given in (*searched(stem), *walked(ids)):
         answer = anna.request(method, path, **given)
@@ -166,6 +173,8 @@ def test_no_route_tells_a_word_of_entries_that_are_hidden(
         told = f"{answer.headers}\n{answer.text}".lower()
         # An error names the address that was asked.
         asked = f"{path} {given}"
-        found = [one for one in words if one in told and one not in asked]
+        # An audit names whatever was asked for by its id, whoever may see that.
+        hidden_here = words if path == "/v1/audit" else [*words, *entry_ids]
+        found = [one for one in hidden_here if one in told and one not in asked]
         assert found == [], (method, path, given)
     assert statuses <= {200, 303, 401, 403, 404, 422}
