@@ -11,7 +11,6 @@ from api.entries import shift_digest, shift_times
 from api.entries.schemas.digest import ShiftDigest
 from api.server.json_response import as_json
 from api.strict_route import audited, described, strict_router
-from shared.errors import InvalidRequestError
 from shared.postgres.pool import connection
 from shared.text import door
 from shared.times.calendar import Clock
@@ -58,12 +57,10 @@ def get_digest(
 
 def _moment(since: str, clock: Clock) -> datetime:
     """Return a time, or of a date when the facility's day of it begins."""
-    if _DATE.fullmatch(since):
-        try:
-            day = clock.day(date.fromisoformat(since)).since
-        except (ValueError, OverflowError) as exc:
-            message = f"{since} is not a date."
-            raise InvalidRequestError.field("since", "date_invalid", message) from exc
-        assert day is not None
-        return day
-    return parse_time(since, "since", zone=clock.zone)
+    if not _DATE.fullmatch(since):
+        return parse_time(since, "since", zone=clock.zone)
+    # What is no day, or too far, is no time either.
+    parse_time(f"{since}T00:00Z", "since", zone=None)
+    day = clock.day(date.fromisoformat(since)).since
+    assert day is not None
+    return day

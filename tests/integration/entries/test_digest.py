@@ -74,6 +74,18 @@ def test_an_incident_of_days_ago_that_nobody_resolved_is_still_open(
 
 
 @pytest.mark.requirement("I09")
+@pytest.mark.parametrize(
+    ("since", "code"),
+    [
+        *(("0001-01-01", "time_out_of_range"), ("2201-01-01", "time_out_of_range")),
+        *(("2026-02-30", "validation_failed"), ("yesterday", "validation_failed")),
+    ],
+)
+def test_a_time_that_is_none_or_too_far_is_refused(client, since, code) -> None:
+    answer = client.get("/v1/digest", params={"since": since})
+    assert (answer.status_code, answer.json()["error"]["code"]) == (422, code)
+
+
 def test_a_digest_that_was_shown_before_has_what_was_written_since(
     caller: httpx2.Client,
 ) -> None:
