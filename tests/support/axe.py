@@ -6,10 +6,11 @@ from axe_playwright_python.base import AXE_SCRIPT
 from playwright.sync_api import Page
 
 THEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
+COLOURS = {"type": "rule", "values": ["color-contrast", "link-in-text-block"]}
 # Every rule in light; in dark those that look at colours, for nothing else differs.
 RULES = {
     "light": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"],
-    "dark": {"type": "rule", "values": ["color-contrast", "link-in-text-block"]},
+    "dark": COLOURS,
 }
 QUESTION = "/search?q=why+did+gate+valve+8+close+with+beam+in+the+machine"
 PAGES = (
@@ -36,13 +37,14 @@ VIOLATED = """async (rules) => (await axe.run(document, rules)).violations.flatM
   (one) => one.nodes.map((node) => `${one.id}: ${node.html} ${node.failureSummary}`))"""
 
 
-def problems(page: Page) -> list[str]:
+def problems(page: Page, *, colours_only: bool = False) -> list[str]:
     """Return what a page violates in either theme, which are two sets of colours."""
     page.evaluate(AXE_SCRIPT)
     found: list[str] = []
     for theme in THEMES:
         page.emulate_media(color_scheme=theme)
-        asked = {"resultTypes": ["violations"], "runOnly": RULES[theme]}
+        rules = COLOURS if colours_only else RULES[theme]
+        asked = {"resultTypes": ["violations"], "runOnly": rules}
         told = page.evaluate(VIOLATED, asked)
         found += [f"{theme}: {one[:400]}" for one in told]
     return found
