@@ -313,7 +313,7 @@ def _readers(
 
 
 def _time_reader(name: str, times: Times) -> Callable[[Any], Any]:
-    """Return what reads a time, and says of one that cannot be read which it is."""
+    """Return a function that reads a time, and names the field of an unreadable one."""
 
     def read(value: Any) -> source_times.Moment | None:
         try:
