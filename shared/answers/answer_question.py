@@ -12,13 +12,13 @@ from shared.answers.choice import answer_status, sentence_meaning
 from shared.answers.choice.choose_sentences import MOST_CHARACTERS
 from shared.answers.choice.part_answer import Meanings, PartAnswer, answer_part
 from shared.answers.choice.sentence_score import ScoredSentence
-from shared.answers.compose_answer import Marks
+from shared.answers.compose_answer import Marks, Unsaid
 from shared.answers.evidence.evidence import EvidenceEntry
 from shared.answers.evidence.load_evidence import add_newest, load_evidence
 from shared.answers.evidence.newest_matches import read_newest_matches
 from shared.answers.evidence.unwritten_words import find_unwritten_words
 from shared.answers.question import question_scope
-from shared.answers.question.answer_kinds import AnswerKind, find_kind
+from shared.answers.question.answer_kinds import find_kind
 from shared.answers.question.question import (
     Question,
     list_parts,
@@ -108,7 +108,8 @@ def prepare_answer(
         # A number is a place among the results.
         most = min(asked.max_sources, plan.limit)
         entries = [one for one in entries if one.is_hit and one.rank <= most]
-    for last in (one for one in read if one.is_of_last and asked.style == "id"):
+    lasting = [one for one in read if one.is_of_last or one.is_of_state]
+    for last in lasting if asked.style == "id" else ():
         newest = read_newest_matches(context.pool, plan, last, left.left_ms)
         entries = add_newest(entries, newest, facility)
     labels = compose_answer.make_labels(entries, asked.style)
@@ -322,8 +323,9 @@ class _Writer:
         self, part: PartAnswer, shown: Sequence[ScoredSentence], said: str
     ) -> str:
         if not said:
-            is_of_author = part.question.is_of_author
-            return self._sentences(shown, "who" if is_of_author else None)
+            question = part.question
+            unsaid: Unsaid | None = "state" if question.is_of_state else None
+            return self._sentences(shown, "who" if question.is_of_author else unsaid)
         # Where nobody wrote when it was, or who it was, that of who wrote of it is the
         # next best.
         return self._beside(said, shown, part.question.kind)
@@ -332,14 +334,14 @@ class _Writer:
         self,
         said: str,
         nearest: Sequence[ScoredSentence],
-        unsaid: AnswerKind | None = None,
+        unsaid: Unsaid | None = None,
     ) -> str:
         if not nearest:
             return said
         return f"{said} Nearest: {self._sentences(nearest, unsaid)}"
 
     def _sentences(
-        self, chosen: Sequence[ScoredSentence], unsaid: AnswerKind | None = None
+        self, chosen: Sequence[ScoredSentence], unsaid: Unsaid | None = None
     ) -> str:
         zone = self._plan.time.zone
         return compose_answer.write_sentences(

@@ -27,6 +27,8 @@ from shared.text.words.folding import fold_surface
 from shared.times.rfc3339 import on_clock, timestamp
 
 CitationStyle = Literal["id", "numeric"]
+# What sentences do not say themselves: a moment, a person, as of when something is so.
+Unsaid = AnswerKind | Literal["state"]
 MOST_EVIDENCE = 5
 _CLOSED = re.compile(r"[.!?:;,\s]*$")
 # Where a sentence is too long to be told whole.
@@ -74,13 +76,13 @@ def write_sentences(
     values: Mapping[UUID, Sequence[Other]],
     zone: str,
     *,
-    unsaid: AnswerKind | None = None,
+    unsaid: Unsaid | None = None,
 ) -> str:
     """Return sentences as one paragraph, each with its mark.
 
     What a newer entry says otherwise is said behind a sentence that states the value;
-    `unsaid`: what they do not say, `when` or `who`. Behind the last of each entry it is
-    said when it happened or was written, or by whom.
+    `unsaid`: what they do not say, `when`, `who` or `state`. Behind the last of each
+    entry it is said when it happened or was written, or by whom.
     """
     ordered = order_sentences(chosen, values)
     lasts = {one.candidate.entry: one for one in ordered}.values() if unsaid else ()
@@ -100,9 +102,11 @@ def write_sentences(
     )
 
 
-def _say_beside(entry: EvidenceEntry, unsaid: AnswerKind | None, zone: str) -> str:
+def _say_beside(entry: EvidenceEntry, unsaid: Unsaid | None, zone: str) -> str:
     if unsaid == "who" and entry.row.authors:
         return f" (written by {', '.join(entry.row.authors)})"
+    if unsaid == "state":
+        return _say_time(entry, zone, "as of ")
     return _say_time(entry, zone) if unsaid == "when" else ""
 
 
@@ -275,7 +279,9 @@ def say_refusal(
                 "No entry that was found names all that is asked about together."
             )
         case "missing_kind":
-            return f"No entry that was found says {question.kind.replace('_', ' ')}."
+            said = question.kind.replace("_", " ")
+            said = "how it is now" if question.is_of_state else said
+            return f"No entry that was found says {said}."
         case "unsupported_words" if judgement.unsupported:
             words = ", ".join(f"\u201c{word}\u201d" for word in judgement.unsupported)
             if judgement.unsaid:

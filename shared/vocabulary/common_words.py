@@ -65,8 +65,8 @@ _TELLING = {"en": _ENGLISH} | {
 _ASKING = {
     one: telling & question_words.WORDS[one] for one, telling in _TELLING.items()
 }
-# A single letter is a name or a size in any language.
-_WORD = re.compile(r"[^\W\d_]{2,}")
+# A single letter is a name or a size in any language, but for one.
+_WORD = re.compile(r"[^\W\d_]{2,}|\b\u00e8\b")
 _LEAST_TELLING = 2
 
 

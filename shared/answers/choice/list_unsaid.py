@@ -78,7 +78,7 @@ def list_unsaid(
     `beside`: the others of their threads; `told`: the sentences that are chosen.
     """
     unsaid = (
-        find_unsaid_deed(question, [*cited, *beside]),
+        find_unsaid_deed(question, told if question.is_of_state else [*cited, *beside]),
         find_unsaid_doing(question, told),
         find_unsaid_denial(question, cited),
         find_unsaid_unit(question, cited),
@@ -89,18 +89,18 @@ def list_unsaid(
 
 
 def find_unsaid_deed(
-    question: Question, entries: Sequence[EvidenceEntry]
+    question: Question, told: Sequence[EvidenceEntry | Candidate]
 ) -> str | None:
-    """Return the deed of a question, `repaired`, where no entry has a word for it.
+    """Return the deed of a question, `repaired`, where nothing that is told says it.
 
-    When it was, who did it or whether it was so at all, nobody wrote then. A cause is
+    When it was, who did it or whether it is or was so, nobody wrote then. A cause is
     told in words that no question knows.
     """
     is_asked = question.kind in deeds.KINDS or _WHETHER.match(question.text)
-    if not (question.deed and is_asked) or question.is_of_state:
+    if not question.deed or not (is_asked or question.is_of_state):
         return None
     is_said = any(
-        not question.deed_in(one.language).isdisjoint(one.terms) for one in entries
+        not question.deed_in(one.language).isdisjoint(one.terms) for one in told
     )
     return None if is_said else question.deed
 

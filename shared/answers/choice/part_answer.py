@@ -1,7 +1,7 @@
 """Answer one question, or one part of it, from evidence that was read; no I/O."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from shared.answers.choice import answer_status, sentence_score
 from shared.answers.choice.answer_status import Judgement, Support
@@ -70,9 +70,9 @@ def answer_part(
         scored = scores.date_by_entries(scored)
         dated = {one.candidate.entry for one in scored if one.is_dated}
         led = [one for one in scored if one.candidate.entry in dated] or scored
-    if question.is_of_last:
+    if question.is_of_last or question.is_of_state:
         led = _of_last(question, scored) or led
-    is_typed = question.kind not in {"why", "which", "what"}
+    is_typed = question.is_of_state or question.kind not in {"why", "which", "what"}
     chosen = choose_sentences(led, is_typed=is_typed, characters=characters)
     reckoned = reckon_times(question, scored, zone)
     if reckoned:
@@ -97,10 +97,11 @@ def answer_part(
             return None
         return max((found.get(one.candidate, 0.0) for one in chosen), default=0.0)
 
+    best_sentence = max((one.coverage for one in chosen), default=0.0)
     support = Support(
         is_gated=scores.is_gated,
-        coverage=_coverage(scores, chosen),
-        best_sentence=max((one.coverage for one in chosen), default=0.0),
+        coverage=max(_coverage(scores, chosen), best_sentence),
+        best_sentence=best_sentence,
         compare=compare,
         unsupported=unwritten(question, missing),
         is_outside=is_outside,
@@ -195,13 +196,34 @@ def _of_last(
     """Return the sentences of the last thread that tells what is asked, if any does."""
     telling = {one.candidate.entry for one in scored if one.fills_slot_of(_LEAST_DATED)}
     last = max(telling, key=lambda one: (one.time, -one.rank), default=None)
-    return [
-        one
-        for one in scored
-        if last
-        and one.candidate.entry.thread == last.thread
-        and _has_any_word(question, one.candidate)
+    of_it = [
+        one for one in scored if last and one.candidate.entry.thread == last.thread
     ]
+    if question.is_of_state:
+        return _of_last_state(question, of_it)
+    return [one for one in of_it if _has_any_word(question, one.candidate)]
+
+
+def _of_last_state(
+    question: Question, scored: Sequence[ScoredSentence]
+) -> list[ScoredSentence]:
+    """Return the sentences of a thread's last entry that says whether it is so.
+
+    `Valve opened on reset`, in the thread of a valve that closed, need not name it.
+    """
+    most = max((one.coverage for one in scored if one.is_of_kind), default=0.0)
+    telling = [
+        one
+        if one.is_of_kind
+        else replace(one, is_of_kind=True, is_sure=False, coverage=most)
+        for one in scored
+        if one.is_of_kind
+        or question.is_state_of(
+            one.candidate.text, one.candidate.language, one.candidate.terms
+        )
+    ]
+    last = max((one.candidate.entry.time for one in telling), default=None)
+    return [one for one in telling if one.candidate.entry.time == last]
 
 
 def _has_any_word(question: Question, one: Candidate) -> bool:

@@ -207,8 +207,12 @@ class SentenceScores:
         of_kind |= is_signed
         of_kind &= list_unsaid.tells_dimensions(self._question, one)
         if self._question.is_of_state:
-            # `Works again` is said of anything.
-            of_kind &= coverage >= _ABOUT_COVERAGE
+            # `Works again` is said of anything, as `closed` is.
+            least = _ABOUT_COVERAGE
+            if self._question.deed:
+                least = _ABOUT_COVERAGE if self._question.called else _DEED_COVERAGE
+                of_kind &= self._question.is_state_of(text, entry.language, one.terms)
+            of_kind &= coverage >= least and not entry.is_procedure
         score = weights.coverage * self.coverage(entry, terms)
         score += weights.entry * entry.score
         score += weights.kind * of_kind
@@ -218,14 +222,14 @@ class SentenceScores:
         deed = self._question.deed_in(entry.language) if self._is_of_deed else None
         is_of_deed = deed is None or not deed.isdisjoint(self._thread_terms(entry))
         is_sure = deed is None or not deed.isdisjoint(terms)
+        if self._question.is_of_state:
+            # What only its title names is perhaps not what is closed.
+            is_sure = self._has_word(entry, one.terms)
         if self._question.kind == "why":
             # `This was the cause` in a sentence of something else is of that.
             is_sure = sentence_kinds.begins_with_cause(one.text) or (
                 sentence_kinds.names_cause(one.text)
-                and any(
-                    self._question.is_said(word, entry.language, one.terms)
-                    for word in self._question.words
-                )
+                and self._has_word(entry, one.terms)
             )
             score += weights.reply * entry.is_reply
             score += weights.cause * is_sure
@@ -240,6 +244,15 @@ class SentenceScores:
             is_signed=is_signed,
             is_sure=is_sure,
             is_of_deed=is_of_deed,
+        )
+
+    def _has_word(self, entry: EvidenceEntry, terms: frozenset[str]) -> bool:
+        """Tell whether terms have a word for what a question is about."""
+        question = self._question
+        return any(
+            question.is_said(word, entry.language, terms)
+            for word in question.words
+            if word != question.deed or not question.is_of_state
         )
 
     def count_added(self, one: Candidate) -> int:

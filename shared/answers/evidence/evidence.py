@@ -52,6 +52,11 @@ class Candidate:
     goes_on: bool = False
 
     @property
+    def language(self) -> str:
+        """Return the language in which its words are compared."""
+        return self.entry.language
+
+    @property
     def place(self) -> tuple[str, int]:
         """Return the key that breaks ties: the entry, then the place; a title first."""
         return str(self.entry.row.entry_id), -1 if self.start is None else self.start

@@ -93,8 +93,11 @@ def _list_asked(
     question: Question, *, has_pairs: bool
 ) -> Iterator[tuple[str, tuple[str, ...]]]:
     """Yield the words of a question that are no names, and pairs of them."""
-    names = {one.written for one in question.names}
-    words = [one for one in question.words if one not in names]
+    known = {one.written for one in question.names}
+    if question.is_of_state:
+        # Alike in meaning are a state and its opposite.
+        known.add(question.deed)
+    words = [one for one in question.words if one not in known]
     for word in words:
         yield word.lower(), (word,)
     if has_pairs:

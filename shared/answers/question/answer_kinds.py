@@ -73,8 +73,11 @@ _ASKS: dict[AnswerKind, re.Pattern[str]] = {
 # How something is now is told by what was written last, in whatever words: who asks
 # whether it is repaired is answered by `replaced the O ring` as well.
 _ASKS_STATE = re.compile(
-    rf"\W*(?:{'|'.join(sorted(question_words.WHETHER_NOW))}"
-    r"|do|funktioniert|l\u00e4uft|geht)\b",
+    rf"\A\W*(?:{'|'.join(sorted(question_words.WHETHER_NOW))}"
+    r"|do|funktioniert|l\u00e4uft|geht|est|sont|y a-t-il|\u00e8|c['\u2019]\u00e8|sono"
+    r"|est\u00e1n?|sigue|hay)\b|\b(?:est|sont)-(?:ils?|elles?)\b"
+    r"|\A(?:il|lo|la|i|gli|le|l['\u2019]) ?.*\b(?:\u00e8|sono)\b"
+    r"|\A\W*(?:el|la|los|las) .*\best\u00e1n?\b",
     re.IGNORECASE,
 )
 _STATES = """
@@ -142,7 +145,7 @@ def find_kind(question: str) -> AnswerKind:
 
 def asks_state(question: str) -> bool:
     """Tell whether a question is of how something is now."""
-    return bool(_ASKS_STATE.match(question))
+    return bool(_ASKS_STATE.search(question))
 
 
 def asks_last(question: str) -> bool:

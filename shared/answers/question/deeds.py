@@ -52,6 +52,7 @@ _DENIES = re.compile(
     re.IGNORECASE,
 )
 _WORDS_DENIED = 3
+_IS_ON = re.compile(r"\b(?:on|off|an|aus|ein)\W*\Z", re.IGNORECASE)
 # Words for one deed, in five languages. What mends a thing is not all one: when it was
 # repaired is not told by when it was cleaned.
 _ALIKE_WORDS = """
@@ -79,9 +80,15 @@ _ALIKE_WORDS = """
     found discovered detected located gefunden entdeckt trouv\u00e9 trouv\u00e9e
     d\u00e9couvert d\u00e9couverte trovato trovata encontrado encontrada;
     closed shut geschlossen ferm\u00e9 ferm\u00e9e chiuso chiusa cerrado cerrada;
-    opened open ge\u00f6ffnet ouvert ouverte aperto aperta abierto abierta;
-    calibrated calibration kalibriert geeicht \u00e9talonn\u00e9 \u00e9talonn\u00e9e
-    calibr\u00e9 calibrato calibrata tarato calibrado calibrada;
+    opened open ge\u00f6ffnet offen ouvert ouverte aperto aperta abierto abierta;
+    isolated blanked abgesperrt isol\u00e9 isol\u00e9e isolato isolata aislado
+    aislada;
+    bypassed bypass bridged jumpered overridden defeated \u00fcberbr\u00fcckt
+    gebr\u00fcckt umgangen shunt\u00e9 shunt\u00e9e pont\u00e9 pont\u00e9e
+    contourn\u00e9 bypassato bypassata ponticellato escluso puenteado puenteada;
+    off running eingeschaltet ausgeschaltet l\u00e4uft allum\u00e9 allum\u00e9e
+    \u00e9teint \u00e9teinte acceso accesa spento spenta encendido encendida apagado
+    apagada;
     hurt injured injury wounded casualties verletzt bless\u00e9 bless\u00e9e
     bless\u00e9s ferito ferita feriti herido herida heridos;
     reported announced notified informed gemeldet signal\u00e9 signal\u00e9e
@@ -104,8 +111,16 @@ _ALIKE_WORDS = """
     schloss freigeschaltet consign\u00e9 consign\u00e9e consignation cadenas
     cadenass\u00e9 cadenass\u00e9e verrouill\u00e9 verrouill\u00e9e lucchetto lucchetti
     candado bloqueado bloqueada bloqueo;
-    released freigegeben lib\u00e9r\u00e9 lib\u00e9r\u00e9e rilasciato liberado;
+    released unlocked freigegeben lib\u00e9r\u00e9 lib\u00e9r\u00e9e rilasciato
+    sbloccato liberado desbloqueado;
 """
+# Each with its opposite, which tells how something is as well.
+_OPPOSITES = (
+    {"closed", "opened", "isolated"},
+    {"locked", "released"},
+    {"installed", "removed"},
+    {"off", "stopped", "restarted"},
+)
 # What whoever writes did: behind `I`, or joined to what is, but for what they only saw,
 # said, thought or left to others.
 _ADVERBS = (
@@ -183,6 +198,24 @@ def find_doing(question: str) -> tuple[str, str] | None:
     """
     doing = _DOING.search(question)
     return (doing["what"], doing["did"]) if doing else None
+
+
+def find_state(question: str, words: Sequence[str]) -> str:
+    """Return the word for how something is by a question, `open`; empty: not clear."""
+    if _IS_ON.search(question):
+        # These are in every text: others for them are not.
+        return "off"
+    named = (one for one in reversed(words) if list_alike(one))
+    return find_deed(question, words) or next(named, "")
+
+
+@functools.lru_cache(maxsize=2048)
+def list_states(state: str) -> str:
+    """Return the words for a state and for its opposite, with blanks between them."""
+    alike = {state, *list_alike(state).split()}
+    joined = [rows for rows in _OPPOSITES if alike & rows]
+    opposed = (list_alike(one).split() for rows in joined for one in rows)
+    return " ".join(sorted(alike.union(*opposed)))
 
 
 @functools.lru_cache(maxsize=2048)

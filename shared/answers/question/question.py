@@ -53,6 +53,8 @@ _TIME_OF_DAY = re.compile(r"(?:[01]?\d|2[0-3]):[0-5]\d(?::[0-5]\d)?")
 _OR = re.compile(r"\s+(?:or|oder|ou|o)\s+")
 _HOW = re.compile(r"\b(?:how|wie)\s+\Z", re.IGNORECASE)
 _LEAST_LETTERS = 3
+_WORD = re.compile(r"\w+")
+_VALVED_OFF = re.compile(r"\bvalved (?:off|out)\b", re.IGNORECASE)
 _GERMAN = re.compile(
     r"\b(?:der|die|das|dem|den|des|ein|eine|und|ist|war|wurde|warum|wie|wo|wann|welche"
     r"|wer|im|am|zu|auf|von)\b",
@@ -101,7 +103,8 @@ class Question:
     is_of_author: bool = False
     # In which it may be asked; none: too few words tell.
     languages: frozenset[str] = frozenset()
-    # What it takes for done: `repaired`; empty where that is not clear.
+    # What it takes for done, or asks whether it is so: `repaired`, `closed`. Empty
+    # where that is not clear, or where it is asked whether all is in order.
     deed: str = ""
     # What each word means in each language, once it was asked for.
     _meant: dict[tuple[str, str], frozenset[str]] = field(
@@ -114,7 +117,7 @@ class Question:
         """Tell whether a sentence can be such an answer; `people` are folded names."""
         if self.is_of_author:
             return True
-        if self.is_of_state:
+        if self.is_of_state and not self.deed:
             return answer_kinds.tells_state(sentence, language)
         if self.kind in {"who", "when"} and (
             sentence_kinds.is_planned(sentence, language, self.text, self.words)
@@ -187,6 +190,20 @@ class Question:
         """Return the terms of what it takes for done, in texts of a language."""
         return self._meant_in(self.deed, language)
 
+    def is_state_of(
+        self, sentence: str, language: str, terms: AbstractSet[str]
+    ) -> bool:
+        """Tell whether a sentence with these terms says that it is so, or is not.
+
+        What is planned or asked there is neither.
+        """
+        return (
+            bool(self.deed)
+            and not self.deed_in(language).isdisjoint(terms)
+            and not sentence.rstrip().endswith("?")
+            and not sentence_kinds.is_planned(sentence, language, self.text, self.words)
+        )
+
     def terms_of(self, word: str) -> frozenset[str]:
         """Return the terms of a content word in texts of any language."""
         return frozenset(one[word] for one in self.terms.values() if word in one)
@@ -211,7 +228,9 @@ class Question:
         found = self._meant.get((word, language))
         if found is None:
             own = self.terms_in(language).get(word)
-            found = _alike_terms(word, language)
+            is_state = self.is_of_state and word == self.deed
+            list_others = deeds.list_states if is_state else deeds.list_alike
+            found = _terms_of(list_others(word), language)
             if own is not None:
                 found |= self._translated_terms(word, language) | {own}
             self._meant[word, language] = found
@@ -258,6 +277,8 @@ def read_question(plan: Plan, facility: Facility) -> Question:
 
 def read_part(asked: str, text: str, facility: Facility) -> Question:
     """Read a question, or one of several in it; `text` is without its times."""
+    # By itself the word is a form of that for a valve.
+    text = _VALVED_OFF.sub("isolated", text)
     tokens = [*scan(text, UNSTEMMED, facility)]
     names = [
         QuestionName(one.term, text[one.start : one.end])
@@ -268,6 +289,7 @@ def read_part(asked: str, text: str, facility: Facility) -> Question:
     things = [*numbered_things.find_things(text, {one.written for one in names})]
     kind = answer_kinds.find_kind(asked)
     terms = _content_words(text, facility)
+    words = tuple(terms[UNSTEMMED])
     is_of_state = kind == "what" and answer_kinds.asks_state(asked)
     is_of_last = kind != "how_long" and answer_kinds.asks_last(asked)
     is_how_to = answer_kinds.asks_how_to(asked)
@@ -292,12 +314,24 @@ def read_part(asked: str, text: str, facility: Facility) -> Question:
         is_of_author=kind == "who" and answer_kinds.asks_author(asked),
         languages=common_words.find_languages(asked),
     )
+    if is_of_state:
+        return replace(question, deed=_find_state(text, words, question))
     return replace(question, deed=deeds.find_deed(text, question.words))
 
 
+def _find_state(text: str, words: Sequence[str], question: Question) -> str:
+    """Return the state that is asked for; empty: whether something is in order."""
+    if not words or answer_kinds.is_state_word(words[-1]):
+        return ""
+    named = deeds.find_state(text, question.words)
+    if named or any(map(answer_kinds.is_state_word, _WORD.findall(text))):
+        return named
+    return next(reversed(question.plain_words), "")
+
+
 @functools.lru_cache(maxsize=2048)
-def _alike_terms(deed: str, language: str) -> frozenset[str]:
-    return frozenset(one.term for one in scan(deeds.list_alike(deed), language))
+def _terms_of(words: str, language: str) -> frozenset[str]:
+    return frozenset(one.term for one in scan(words, language))
 
 
 def _find_choices(

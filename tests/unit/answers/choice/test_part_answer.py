@@ -631,3 +631,62 @@ def test_where_something_was_found_is_not_what_found_it() -> None:
     found = made("Elf Enten wurden in Seabrook gefunden.", language="de")
     part = answer("Wie viele Enten wurden in Seabrook gefunden?", found)
     assert (part.judgement.status, part.judgement.unsaid) == ("grounded", ())
+
+
+@pytest.mark.parametrize(
+    ("question", "text", "language", "code"),
+    [
+        ("Is the septum interlock bypassed?", "Septum contactor exchanged.", "en", ""),
+        ("Is the septum interlock bypassed?", "Pump interlock bypassed.", "en", ""),
+        ("Is valve GV-08 closed?", "Valve GV-08 must be closed.", "en", ""),
+        ("Is valve GV-08 closed?", "Valve GV-08 opened.", "en", "single_lead"),
+        ("Is valve GV-08 open?", "Schieber GV-08 ist zu heiß.", "de", ""),
+        ("Ist GV-08 offen?", "GV-08 reports closed.", "en", "single_lead"),
+        (
+            "La vanne GV-08 est-elle fermée ?",
+            "Vanne GV-08 ouverte.",
+            "fr",
+            "single_lead",
+        ),
+        ("La valvola GV-08 è aperta?", "Valvola GV-08 chiusa.", "it", "single_lead"),
+        (
+            "¿Está abierta la válvula GV-08?",
+            "Válvula GV-08 cerrada.",
+            "es",
+            "single_lead",
+        ),
+        (
+            "Is the branch of QD16 valved off?",
+            "Branch of QD16 open.",
+            "en",
+            "single_lead",
+        ),
+        ("Is the branch of QD16 valved off?", "Valve in branch of QD16.", "en", ""),
+        ("Is the QD16 supply off?", "QD16 supply running again.", "en", "single_lead"),
+        ("Is the QD16 supply on?", "Spares are on the QD16 supply.", "en", ""),
+        ("Is HX-2 at full flow?", "Flow of HX-2 is 12 l/min.", "en", "single_lead"),
+        ("Is HX-2 at full flow?", "Label of HX-2 renewed.", "en", ""),
+        ("Is the leak of HX-2 repaired?", "Leak of HX-2 seen.", "en", ""),
+    ],
+)
+def test_what_says_neither_a_state_nor_its_opposite_tells_none(
+    question, text, language, code
+) -> None:
+    part = answer(question, made(text, language=language))
+    refused = {"missing_kind", "unsupported_words"}
+    assert part.judgement.code in ({code} if code else refused)
+
+
+def test_the_last_entry_of_a_thread_that_tells_a_state_tells_it_alone() -> None:
+    locked = made("Pump P-201 locked out.", 1, thread_id=UUID(int=9))
+    seal = made(
+        "New seal for P-201. Lock removed.",
+        2,
+        thread_id=UUID(int=9),
+        entry_time=LATER,
+        score=0.5,
+    )
+    hums = made("Pump P-201 hums.", 3, entry_time=LATER + timedelta(days=1))
+    part = answer("Is pump P-201 locked out?", locked, seal, hums)
+    assert [one.candidate.text for one in part.chosen] == ["Lock removed."]
+    assert (part.judgement.status, part.judgement.grade) == ("grounded", "B")
