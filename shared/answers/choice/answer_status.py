@@ -78,6 +78,8 @@ class Support:
     # How something is done is asked: with some of the words it is another procedure,
     # and whoever follows that does harm.
     needs_all: bool = False
+    # A sentence fills the slot with more than so many of the question's words.
+    least_of_kind: float = 0.0
     # No sentence says what fills the slot: when an entry was written, or how it went
     # once, where it is asked how it is done.
     is_indirect: bool = False
@@ -121,7 +123,9 @@ def _judge(
         return Judgement(
             "clarify", "unsupported_words", "D", unsupported, support.unsaid
         )
-    is_of_kind = any(one.fills_slot for one in scored[:BEST_OF_KIND])
+    is_of_kind = any(
+        one.fills_slot_of(support.least_of_kind) for one in scored[:BEST_OF_KIND]
+    )
     if support.is_echo or (needs_kind and not is_of_kind):
         return Judgement("insufficient", "missing_kind", "D", unsupported)
     covers = support.coverage >= thresholds.sure_coverage

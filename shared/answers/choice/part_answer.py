@@ -23,6 +23,8 @@ Unwritten = Callable[[Question, Sequence[str]], tuple[str, ...]]
 COMPARED = 8
 # A time in a sentence with no more of the words may be that of something else.
 _LEAST_DATED = 0.6
+# With no more of them its time or person is that of something else for sure.
+_LEAST_MEANT = 0.5
 # A best hit so far ahead of all other threads is the answer alone.
 CLEAR_LEAD = 0.25
 
@@ -74,6 +76,8 @@ def answer_part(
         led = _of_last(question, scored) or led
     is_typed = question.is_of_state or question.kind not in {"why", "which", "what"}
     chosen = choose_sentences(led, is_typed=is_typed, characters=characters)
+    if question.kind == "why":
+        chosen = _with_reply(scores, chosen, led, characters)
     reckoned = reckon_times(question, scored, zone)
     if reckoned:
         scored = [*reckoned, *scored]
@@ -114,6 +118,7 @@ def answer_part(
         ),
         has_names_alone=_have_names_alone(question, entries, cited),
         needs_all=question.is_how_to,
+        least_of_kind=_LEAST_MEANT if question.kind in {"when", "who"} else 0.0,
         is_indirect=any(
             # What two languages say need not be quite the same.
             question.languages and one.language not in (*question.languages, UNSTEMMED)
@@ -135,6 +140,40 @@ def answer_part(
         judgement.code != "missing_kind" and any(one.fills_slot for one in chosen),
         tuple(scored[: answer_status.BEST_OF_KIND]),
     )
+
+
+def _with_reply(
+    scores: sentence_score.SentenceScores,
+    chosen: list[ScoredSentence],
+    led: Sequence[ScoredSentence],
+    characters: int,
+) -> list[ScoredSentence]:
+    """Return what is chosen, with what a reply to it found where it has nothing of it.
+
+    What a reply is headed with tells that soonest. It is told in place of what says
+    least that is not asked.
+    """
+    threads = {one.candidate.entry.thread for one in chosen}
+    found = next(
+        (
+            one
+            for one in led
+            if one.candidate.entry.is_reply
+            and one.candidate.entry.thread in threads
+            and one.candidate.start is None
+            and scores.count_added(one.candidate) >= sentence_score.LEAST_ADDED
+            and scores.has_word(one.candidate)
+        ),
+        None,
+    )
+    if found is None or any(one.candidate.entry.is_reply for one in chosen):
+        return chosen
+    told = list(chosen)
+    if len(told) == MOST_SENTENCES:
+        told.remove(min(told, key=lambda one: scores.count_added(one.candidate)))
+    told.append(found)
+    left = characters - sum(len(one.candidate.text) + 1 for one in told)
+    return told if left >= 0 else chosen
 
 
 def _list_beside(

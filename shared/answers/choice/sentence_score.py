@@ -47,7 +47,7 @@ _WHOLE_COVERAGE, _DEED_COVERAGE = 0.9, 0.7
 # A sentence in another language has none of the words, and is as near as a copy.
 _SAME_MEANING = 0.65
 # A title with so many words that the question has not tells something of its own.
-_LEAST_ADDED = 2
+LEAST_ADDED = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,17 +224,16 @@ class SentenceScores:
         is_sure = deed is None or not deed.isdisjoint(terms)
         if self._question.is_of_state:
             # What only its title names is perhaps not what is closed.
-            is_sure = self._has_word(entry, one.terms)
+            is_sure = self.has_word(one)
         if self._question.kind == "why":
             # `This was the cause` in a sentence of something else is of that.
             is_sure = sentence_kinds.begins_with_cause(one.text) or (
-                sentence_kinds.names_cause(one.text)
-                and self._has_word(entry, one.terms)
+                sentence_kinds.names_cause(one.text) and self.has_word(one)
             )
             score += weights.reply * entry.is_reply
             score += weights.cause * is_sure
             if one.start is None:
-                is_echo = self.count_added(one) < _LEAST_ADDED
+                is_echo = self.count_added(one) < LEAST_ADDED
                 score += weights.title - weights.echo * is_echo
         return ScoredSentence(
             one,
@@ -246,11 +245,11 @@ class SentenceScores:
             is_of_deed=is_of_deed,
         )
 
-    def _has_word(self, entry: EvidenceEntry, terms: frozenset[str]) -> bool:
-        """Tell whether terms have a word for what a question is about."""
+    def has_word(self, one: Candidate) -> bool:
+        """Tell whether a sentence itself has a word for what a question is about."""
         question = self._question
         return any(
-            question.is_said(word, entry.language, terms)
+            question.is_said(word, one.language, one.terms)
             for word in question.words
             if word != question.deed or not question.is_of_state
         )

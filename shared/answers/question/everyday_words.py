@@ -68,8 +68,8 @@ chiller | Kältemaschine Kühlaggregat | refroidisseur | refrigeratore | enfriad
     enfriador refrigerador
 clean cleaned | gereinigt geputzt reinigen | nettoyé nettoyer | pulito pulire pulizia |
     limpiado limpio limpiar
-close closed shut | geschlossen | fermé fermée fermer | chiuso chiusa chiudere | cerrado
-    cerrada cerró
+close closed shut | geschlossen schloss schließt schließen | fermé fermée fermer |
+    chiuso chiusa chiudere | cerrado cerrada cerró
 coil | Spule | bobine | bobina | bobina
 cold | kalt Kälte | froid froide | freddo | frío
 compressor | Kompressor Verdichter | compresseur | compressore | compresor
@@ -133,8 +133,8 @@ entry | Eintrag | entrée | voce | entrada
 error fault | Fehler Störung | erreur défaut panne | errore guasto | error fallo avería
 exhaust | Abluft Abgas | échappement | scarico | escape
 experiment | Experiment Versuch | expérience | esperimento | experimento
-fail failed failure | ausgefallen Ausfall versagt defekt | panne défaillance défaillant
-    | guasto avaria | fallo falló avería
+fail failed failure | ausgefallen ausfiel Ausfall versagt defekt | panne défaillance
+    défaillant | guasto avaria | fallo falló avería
 fall fell fallen | gefallen herabgefallen | tombé | caduto | caído cayó
 fan ventilator | Lüfter Ventilator Gebläse | ventilateur | ventola ventilatore |
     ventilador
@@ -355,8 +355,8 @@ timing | Zeitsystem Timing | synchronisation chronologie | temporizzazione
 tool | Werkzeug | outil | attrezzo utensile | herramienta
 torque | Drehmoment | couple | coppia | par
 transformer | Transformator Trafo | transformateur | trasformatore | transformador
-trip tripped | ausgelöst Auslösung ausgefallen | déclenché déclenchement | scattato
-    scatto intervenuto | disparo disparado disparó
+trip tripped | ausgelöst auslöste Auslösung ausgefallen ausfiel | déclenché
+    déclenchement | scattato scatto intervenuto | disparo disparado disparó
 tuner | Tuner Abstimmer | accordeur | accordatore sintonizzatore | sintonizador
 tunnel | Tunnel | tunnel | tunnel galleria | túnel
 turbine | Turbine | turbine | turbina | turbina
@@ -399,6 +399,11 @@ yield | Ausbeute | rendement | resa rendimento | rendimiento
 """
 
 
+# What stands between the words of a compound.
+_JOINTS = ("", "s", "n", "en", "es", "er")
+_LEAST_PART = 3
+
+
 @functools.lru_cache(maxsize=2048)
 def list_meanings(terms: tuple[tuple[str, str], ...], language: str) -> frozenset[str]:
     """Return the terms that in texts of a language mean what a word does.
@@ -407,6 +412,24 @@ def list_meanings(terms: tuple[tuple[str, str], ...], language: str) -> frozense
     """
     rows = {row for one, term in terms for row in _rows_of(one).get(term, ())}
     return frozenset[str]().union(*(_terms_of(language)[row] for row in rows))
+
+
+@functools.lru_cache(maxsize=2048)
+def split_compound(word: str) -> tuple[str, str] | None:
+    """Return the two words of the table that German joins in one; None: it does not.
+
+    `Zugangstag`: the letters between them belong to none.
+    """
+    folded, known = fold_surface(word, "de"), _rows_of("de")
+    for cut in range(_LEAST_PART, len(folded) - _LEAST_PART + 1):
+        head, tail = folded[:cut], folded[cut:]
+        if stem(tail, "de") not in known:
+            continue
+        for joint in _JOINTS:
+            first = stem(head.removesuffix(joint), "de")
+            if head.endswith(joint) and first in known:
+                return first, stem(tail, "de")
+    return None
 
 
 @functools.cache

@@ -26,7 +26,7 @@ from shared.text.facility.facility import Facility
 from shared.text.reading.quantities import find_quantities
 from shared.text.words import question_words
 from shared.text.words.character_runs import Token
-from shared.text.words.folding import STEMMED_LANGUAGES, fold_surface
+from shared.text.words.folding import STEMMED_LANGUAGES, fold_surface, stem
 from shared.times.calendar_names import CALENDAR_WORDS
 from shared.vocabulary import common_words
 from shared.vocabulary.expand import UNSTEMMED
@@ -54,6 +54,11 @@ _OR = re.compile(r"\s+(?:or|oder|ou|o)\s+")
 _HOW = re.compile(r"\b(?:how|wie)\s+\Z", re.IGNORECASE)
 _LEAST_LETTERS = 3
 _WORD = re.compile(r"\w+")
+# `Warum fiel die Pumpe aus?`
+_PARTED = re.compile(
+    r"(?P<rest>.*\w)\s+(?P<prefix>ab|an|auf|aus|ein|nach|um|vor|weg|zu|zur\u00fcck)\W*\Z"
+)
+_SMALL = re.compile(r"\b[a-z\u00e4\u00f6\u00fc]\w+")
 _VALVED_OFF = re.compile(r"\bvalved (?:off|out)\b", re.IGNORECASE)
 _GERMAN = re.compile(
     r"\b(?:der|die|das|dem|den|des|ein|eine|und|ist|war|wurde|warum|wie|wo|wann|welche"
@@ -184,7 +189,12 @@ class Question:
 
     def is_said(self, word: str, language: str, terms: AbstractSet[str]) -> bool:
         """Tell whether terms have a word of the question, or another one for it."""
-        return not self._meant_in(word, language).isdisjoint(terms)
+        return not self._meant_in(word, language).isdisjoint(terms) or any(
+            # German writes in one word what others write in two.
+            all(not part.isdisjoint(terms) for part in parts)
+            for parts in [self._parts_of(word, language)]
+            if parts
+        )
 
     def deed_in(self, language: str) -> frozenset[str]:
         """Return the terms of what it takes for done, in texts of a language."""
@@ -236,11 +246,21 @@ class Question:
             self._meant[word, language] = found
         return found
 
+    def _parts_of(self, word: str, language: str) -> list[frozenset[str]]:
+        """Return what each word of a compound means in another language."""
+        if "de" not in self.languages or language in self.languages:
+            return []
+        parts = everyday_words.split_compound(word) or ()
+        return [everyday_words.list_meanings((("de", one),), language) for one in parts]
+
     def _translated_terms(self, word: str, language: str) -> frozenset[str]:
         """Return the terms of other languages for a word; of its own none."""
         if language in self.languages or word in {one.written for one in self.names}:
             return frozenset()
         asked = tuple((one, self.terms_in(one)[word]) for one in sorted(self.languages))
+        verb, whole = _find_parted(self.text)
+        if word == verb and "de" in self.languages:
+            asked = (("de", stem(fold_surface(whole, "de"), "de")),)
         return everyday_words.list_meanings(asked, language)
 
     def terms_in(self, language: str) -> dict[str, str]:
@@ -317,6 +337,14 @@ def read_part(asked: str, text: str, facility: Facility) -> Question:
     if is_of_state:
         return replace(question, deed=_find_state(text, words, question))
     return replace(question, deed=deeds.find_deed(text, question.words))
+
+
+def _find_parted(text: str) -> tuple[str, str]:
+    """Return the verb that German parts, and it in one word: `fiel` of `ausfiel`."""
+    parted = _PARTED.match(text)
+    small = _SMALL.findall(parted["rest"]) if parted else ()
+    verb = next(filter(is_content_word, small), "")
+    return verb, f"{parted['prefix']}{verb}" if parted else ""
 
 
 def _find_state(text: str, words: Sequence[str], question: Question) -> str:

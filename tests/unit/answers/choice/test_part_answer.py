@@ -690,3 +690,63 @@ def test_the_last_entry_of_a_thread_that_tells_a_state_tells_it_alone() -> None:
     part = answer("Is pump P-201 locked out?", locked, seal, hums)
     assert [one.candidate.text for one in part.chosen] == ["Lock removed."]
     assert (part.judgement.status, part.judgement.grade) == ("grounded", "B")
+
+
+@pytest.mark.parametrize(
+    ("question", "text", "is_told"),
+    [
+        ("When will the summer shutdown begin?", "The group begins tonight.", False),
+        (
+            "When will the summer shutdown begin?",
+            "Summer shutdown begins in July.",
+            True,
+        ),
+        ("Wann beginnt der Sommerstillstand?", "Die Gruppe beginnt heute.", False),
+        ("Quand commence l'arrêt d'été ?", "Le groupe commence ce soir.", False),
+        ("Who will service the dryer?", "The vendor will check the pump.", False),
+    ],
+)
+def test_a_time_or_person_of_something_else_fills_no_slot(question, text, *, is_told):
+    plan = made("Exchange of the dryer in the summer shutdown.", 2)
+    part = answer(question, made(text), plan)
+    assert (part.judgement.status == "grounded") is is_told
+
+
+@pytest.mark.parametrize(
+    ("reply", "is_told"),
+    [
+        ("Re: QF9 firmware has a counter overflow", True),
+        ("Re: QF9 controller reboot", False),
+        ("Re: thanks to everybody on shift", False),
+    ],
+)
+def test_what_a_reply_found_belongs_to_why(reply, *, is_told) -> None:
+    first = made(
+        "The QF9 controller rebooted at noon with beam. Nothing is in its log before"
+        " the reboot of the QF9 controller. Tune moved as QF9 lost its controller.",
+        title="QF9 controller reboot",
+        thread_id=UUID(int=9),
+    )
+    found = made(
+        "We know of it.", 2, title=reply, reply=True, thread_id=UUID(int=9), score=0.2
+    )
+    part = answer("Why did the QF9 controller reboot?", first, found)
+    told = [one.candidate.entry for one in part.chosen]
+    assert (found in told, len(told)) == (is_told, 3)
+
+
+@pytest.mark.parametrize(
+    ("question", "text"),
+    [
+        ("Warum schloss der Schieber GV-08?", "Valve GV-08 closed as the air sagged."),
+        (
+            "Warum löste der Modulator 3 aus?",
+            "Modulator 3 tripped, its fuse had blown.",
+        ),
+        ("Wann begann der Zugangstag?", "The access day began at 08:10."),
+    ],
+)
+def test_a_verb_in_two_parts_and_a_compound_are_said_in_other_languages(
+    question, text
+) -> None:
+    assert answer(question, made(text)).judgement.status == "grounded"
