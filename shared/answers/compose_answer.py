@@ -280,6 +280,7 @@ def say_refusal(
             )
         case "missing_kind":
             said = question.kind.replace("_", " ")
+            said = "how" if question.is_how_to else said
             said = "how it is now" if question.is_of_state else said
             return f"No entry that was found says {said}."
         case "unsupported_words" if judgement.unsupported:

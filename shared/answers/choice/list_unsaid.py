@@ -97,7 +97,8 @@ def find_unsaid_deed(
     told in words that no question knows.
     """
     is_asked = question.kind in deeds.KINDS or _WHETHER.match(question.text)
-    if not question.deed or not (is_asked or question.is_of_state):
+    is_asked = is_asked or question.is_of_state or question.is_how_to
+    if not (question.deed and is_asked):
         return None
     is_said = any(
         not question.deed_in(one.language).isdisjoint(one.terms) for one in told

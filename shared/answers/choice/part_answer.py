@@ -74,7 +74,8 @@ def answer_part(
         led = [one for one in scored if one.candidate.entry in dated] or scored
     if question.is_of_last or question.is_of_state:
         led = _of_last(question, scored) or led
-    is_typed = question.is_of_state or question.kind not in {"why", "which", "what"}
+    is_typed = question.kind not in {"why", "which", "what"}
+    is_typed = is_typed or question.is_of_state or question.is_how_to
     chosen = choose_sentences(led, is_typed=is_typed, characters=characters)
     if question.kind == "why":
         chosen = _with_reply(scores, chosen, led, characters)
@@ -118,7 +119,9 @@ def answer_part(
         ),
         has_names_alone=_have_names_alone(question, entries, cited),
         needs_all=question.is_how_to,
-        least_of_kind=_LEAST_MEANT if question.kind in {"when", "who"} else 0.0,
+        least_of_kind=_LEAST_MEANT
+        if question.kind in {"when", "who"} or question.is_how_to
+        else 0.0,
         is_indirect=any(
             # What two languages say need not be quite the same.
             question.languages and one.language not in (*question.languages, UNSTEMMED)

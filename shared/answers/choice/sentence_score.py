@@ -133,7 +133,8 @@ class SentenceScores:
         ]
         is_of_latest = question.is_of_state or question.is_of_last
         self._latest = self._find_latest() if is_of_latest else None
-        self._is_of_deed = bool(question.deed) and question.kind in deeds.KINDS
+        is_done = question.kind in deeds.KINDS or question.is_how_to
+        self._is_of_deed = bool(question.deed) and is_done
 
     @property
     def is_gated(self) -> bool:
@@ -218,6 +219,10 @@ class SentenceScores:
         score += weights.kind * of_kind
         score += weights.latest * (entry is self._latest)
         is_told = self._question.is_how_to and entry.is_procedure
+        if self._question.is_how_to:
+            # What only names the task, as an order of work does, tells no step of it.
+            is_task = bool(self._question.deed) and self.count_added(one) < LEAST_ADDED
+            of_kind = is_told or (of_kind and not is_task)
         score += weights.procedure * is_told
         deed = self._question.deed_in(entry.language) if self._is_of_deed else None
         is_of_deed = deed is None or not deed.isdisjoint(self._thread_terms(entry))

@@ -44,6 +44,16 @@ _DOING = re.compile(
     r"(?P<what>[^\W\d_]+)\s(?P<did>[^\W\d_]+)\W*\Z",
     re.IGNORECASE,
 )
+# `How do we reset the loop`, `wie kann man es zur\u00fccksetzen`.
+_HOW_TO = re.compile(
+    r"\bhow (?:(?:do|can|should|must|shall) (?:we|you|i|one|they)|does one|to)"
+    r" (?:\w+ly )?(?P<do>\w+)"
+    r"|\bwie (?:kann|muss|soll\w*|darf) (?:ich|man|wir)\b.*?(?P<tun>\w+n)\W*\Z"
+    r"|\bwie (?P<tut>\w+) (?:ich|man|wir)\b"
+    r"|\bcomment (?:on |(?:faut|doit|peut)-(?:il|on) )?(?P<faire>\w+)"
+    r"|\bcome (?:si )?(?P<fare>\w+)|\bc\u00f3mo (?:se )?(?P<hacer>\w+)",
+    re.IGNORECASE,
+)
 # `Nothing tripped`, `no more trips`, `has not been replaced`.
 _DENIES = re.compile(
     r"\b(?:nothing|no|none|never|not|without|nichts?|nie|kein\w*|ohne|rien|aucune?|pas"
@@ -198,6 +208,13 @@ def find_doing(question: str) -> tuple[str, str] | None:
     """
     doing = _DOING.search(question)
     return (doing["what"], doing["did"]) if doing else None
+
+
+def find_task(question: str, words: Sequence[str]) -> str:
+    """Return the verb of what is to be done, `reset`; empty: not clear."""
+    found = _HOW_TO.search(question)
+    verb = found[found.lastgroup or 0] if found else ""
+    return verb if verb in words else ""
 
 
 def find_state(question: str, words: Sequence[str]) -> str:

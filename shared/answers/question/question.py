@@ -122,6 +122,8 @@ class Question:
         """Tell whether a sentence can be such an answer; `people` are folded names."""
         if self.is_of_author:
             return True
+        if self.is_how_to:
+            return sentence_kinds.tells_how(sentence, language)
         if self.is_of_state and not self.deed:
             return answer_kinds.tells_state(sentence, language)
         if self.kind in {"who", "when"} and (
@@ -336,6 +338,8 @@ def read_part(asked: str, text: str, facility: Facility) -> Question:
     )
     if is_of_state:
         return replace(question, deed=_find_state(text, words, question))
+    if is_how_to:
+        return replace(question, deed=deeds.find_task(text, question.words))
     return replace(question, deed=deeds.find_deed(text, question.words))
 
 

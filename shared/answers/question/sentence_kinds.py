@@ -177,6 +177,48 @@ _PLACE = re.compile(
 )
 
 
+# What is to be done, or was: `press reset`, `by cycling it`, `lowered the gain`.
+_HOW = re.compile(
+    r"(?:\A|[.;:,]|\b(?:then|first|please|and|or|not|always|never))\W*(?:\d{1,2}[.)]\s*)?"
+    r"(?-i:[A-Z]?)(?:acknowledge|add|adjust|allow|apply|ask|bleed|call|change|check|clean"
+    r"|clear|close|confirm|connect|cool|cycle|disable|disconnect|drain|drive|enable"
+    r"|ensure|enter|exchange|fill|flush|hold|increase|insert|inform|isolate|keep|leave"
+    r"|load|lock|log|lower|make sure|measure|move|open|press|pull|pump|purge|push|put"
+    r"|raise|ramp|read|reboot|reduce|release|remove|repeat|replace|reset|restart|restore"
+    r"|run|select|set|shut|start|stop|switch|take|tighten|turn|type|unlock|unplug|use"
+    r"|verify|wait|walk|warm)\b"
+    r"|\A\W*(?:\w{3,}ed|put|set|reset|shut) (?:the|it|its|an?|all|both|by|from|to)\b"
+    r"|\b(?:by \w+ing|must|should|ha(?:s|ve) to|needs? to|procedure|steps?|bitte|man"
+    r"|muss|m\u00fcssen|sollte\w*|durch \w+en|indem|zuerst|danach|anschlie\u00dfend)\b"
+    r"|\b(?:dr\u00fccken|schlie\u00dfen|\u00f6ffnen|setzen|\w*schalten|ziehen"
+    r"|pr\u00fcfen|warten|\w*stellen|drehen|starten|l\u00f6sen|fahren|rufen)"
+    r"(?=\W*\Z|[.,;]| und\b)",
+    re.IGNORECASE,
+)
+_HOW_IN = {
+    "fr": re.compile(
+        r"\A\W*\w{3,}(?:er|ez|ir)\b|\b(?:il faut|doi(?:t|vent)|veuillez|d'abord"
+        r"|ensuite|puis|en \w{3,}ant)\b",
+        re.IGNORECASE,
+    ),
+    "it": re.compile(
+        r"\A\W*\w{3,}(?:are|ere|ire)\b|\b(?:bisogna|occorre|dev(?:e|ono)|prima|poi"
+        r"|\w{3,}[ae]ndo)\b",
+        re.IGNORECASE,
+    ),
+    "es": re.compile(
+        r"\A\W*\w{3,}[aei]r\b|\b(?:hay que|deben?|primero|luego|despu\u00e9s"
+        r"|\w{3,}(?:ando|iendo))\b",
+        re.IGNORECASE,
+    ),
+}
+
+
+def tells_how(sentence: str, language: str) -> bool:
+    """Tell whether a sentence says what is to be done, or what was done."""
+    return bool(_HOW_IN.get(language, _HOW).search(sentence))
+
+
 def names_cause(sentence: str) -> bool:
     """Tell whether a sentence calls something a cause."""
     return bool(_CAUSE.search(sentence)) and not _UNKNOWN.search(sentence)

@@ -750,3 +750,51 @@ def test_a_verb_in_two_parts_and_a_compound_are_said_in_other_languages(
     question, text
 ) -> None:
     assert answer(question, made(text)).judgement.status == "grounded"
+
+
+@pytest.mark.parametrize(
+    ("question", "text", "language", "is_told"),
+    [
+        (
+            "How do we reset the feedback?",
+            "The feedback opened by itself.",
+            "en",
+            False,
+        ),
+        ("How do we reset the feedback?", "Feedback reset at noon.", "en", False),
+        (
+            "How do we reset the feedback?",
+            "Press RESET of the feedback twice.",
+            "en",
+            True,
+        ),
+        (
+            "How do we reset the feedback?",
+            "Reset the feedback by cycling its crate.",
+            "en",
+            True,
+        ),
+        ("How do I bleed the fuel pump?", "Bleed fuel pump.", "en", False),
+        (
+            "Wie setzt man den Regler?",
+            "Regler setzen: Taste drücken, warten.",
+            "de",
+            True,
+        ),
+        ("Wie kann man den Regler setzen?", "Regler gestern gesetzt.", "de", False),
+        (
+            "Comment réarmer la pompe ?",
+            "Réarmer la pompe: fermer la vanne.",
+            "fr",
+            True,
+        ),
+        ("Comment réarmer la pompe ?", "Pompe réarmée hier.", "fr", False),
+        ("Come si apre la valvola?", "Valvola: si apre girando la chiave.", "it", True),
+        ("¿Cómo se abre la válvula?", "Válvula: se abre girando la llave.", "es", True),
+    ],
+)
+def test_how_to_do_something_is_told_by_steps_of_just_that(
+    question, text, language, *, is_told
+) -> None:
+    part = answer(question, made(text, language=language))
+    assert (part.judgement.status == "grounded") is is_told
