@@ -10,6 +10,7 @@ from uuid import UUID
 from shared.answers import compose_answer
 from shared.answers.choice import answer_status, sentence_meaning
 from shared.answers.choice.choose_sentences import MOST_CHARACTERS
+from shared.answers.choice.count_entries import MOST_COUNTED, count_entries
 from shared.answers.choice.part_answer import Meanings, PartAnswer, answer_part
 from shared.answers.choice.sentence_score import ScoredSentence
 from shared.answers.compose_answer import Marks, Unsaid
@@ -32,12 +33,15 @@ from shared.search.query.plan import Plan
 from shared.search.response.answer import Answer, ContextAnswer, Grade, Status
 from shared.search.response.end_search import FoundPage
 from shared.search.results.superseded import Other
+from shared.search.retrieval.search_context import SearchContext
 from shared.text.facility.facility import Facility
 
 # Shown beside a refusal.
 _NEAREST = 3
 # So many threads are told of to who asks what happened in a time.
 _MOST_LISTED = 5
+# Of a count so many entries are cited.
+_MOST_CITED = 20
 # Questions to ask instead, until two of them have an answer.
 _MOST_TRIED = 6
 # Whoever types a few words asks nothing whose meaning could be compared.
@@ -104,15 +108,10 @@ def prepare_answer(
     facility = context.facility
     read = _read_parts(plan, facility) if plan.asks_for_words else []
     entries = load_evidence(context.pool, plan, facility, page, left.left_ms)
-    if asked.style == "numeric":
-        # A number is a place among the results.
-        most = min(asked.max_sources, plan.limit)
-        entries = [one for one in entries if one.is_hit and one.rank <= most]
-    lasting = [one for one in read if one.is_of_last or one.is_of_state]
-    for last in lasting if asked.style == "id" else ():
-        newest = read_newest_matches(context.pool, plan, last, left.left_ms)
-        entries = add_newest(entries, newest, facility)
-    labels = compose_answer.make_labels(entries, asked.style)
+    entries, happened = _read_more(context, plan, read, entries, left)
+    others = [one for among in happened.values() for one in among]
+    cited = {one.row.entry_id: one for one in (*others, *entries)}
+    labels = compose_answer.make_labels([*cited.values()], asked.style)
     marks = Marks(labels, asked.style, asked.marked)
     values = {one.row.entry_id: one.values.superseded_by for one in page}
     unsearched = absence.say_unsearched(found.conclusion.branches)
@@ -151,6 +150,11 @@ def prepare_answer(
             zone=plan.time.zone,
         )
         part = choose(entries)
+        counted = None
+        if part.judgement.grade != "A":
+            counted = count_entries(one, happened.get(one, ()), plan.time.zone)
+        if counted is not None:
+            return counted
         if plan.intent in _BY_WORDS or left.left_ms <= 0:
             return part
         translated = sentence_meaning.translate_evidence(context, part, entries)
@@ -174,6 +178,37 @@ def prepare_answer(
         "" if unfilled else unsearched,
         values,
     )
+
+
+def _read_more(
+    context: SearchContext,
+    plan: Plan,
+    read: Sequence[Question],
+    entries: list[EvidenceEntry],
+    left: Deadline,
+) -> tuple[list[EvidenceEntry], dict[Question, list[EvidenceEntry]]]:
+    """Return evidence with what is newest of a state, and what tells how often.
+
+    Where hits are cited by their numbers, these alone. A search brings ten entries, and
+    of what happens daily seldom the last.
+    """
+    asked = plan.detail.synthesis
+    happened: dict[Question, list[EvidenceEntry]] = {}
+    if asked is not None and asked.style == "numeric":
+        # A number is a place among the results.
+        most = min(asked.max_sources, plan.limit)
+        entries = [one for one in entries if one.is_hit and one.rank <= most]
+        return entries, happened
+    for one in read:
+        if one.is_of_last or one.is_of_state:
+            rows = read_newest_matches(context.pool, plan, one, left.left_ms)
+            entries = add_newest(entries, rows, context.facility)
+        if one.is_of_times:
+            rows = read_newest_matches(
+                context.pool, plan, one, left.left_ms, MOST_COUNTED
+            )
+            happened[one] = add_newest((), rows, context.facility)
+    return entries, happened
 
 
 def _read_parts(plan: Plan, facility: Facility) -> list[Question]:
@@ -225,12 +260,17 @@ class _Writer:
         # Each that is tried costs as much as an answer.
         listed = filter(self._is_answered, islice(offered, _MOST_TRIED))
         told = (
+            *(part.counted for part in parts),
             *(" ".join(one.candidate.text.split()) for one in chosen),
             self._unsearched,
         )
+        # Each entry of a count is one click away.
+        counted = [
+            one for part in parts if part.counted for one in part.best[:_MOST_CITED]
+        ]
         return self._answer(
             "\n\n".join(paragraphs),
-            [one for part in shown for one in part],
+            [*(one for part in shown for one in part), *counted],
             ContextAnswer(
                 status=worst.judgement.status,
                 code="blended" if is_blended else worst.judgement.code,
@@ -322,6 +362,11 @@ class _Writer:
     def _paragraph(
         self, part: PartAnswer, shown: Sequence[ScoredSentence], said: str
     ) -> str:
+        if part.counted:
+            entries = [one.candidate.entry for one in part.best[:_MOST_CITED]]
+            marks = " ".join(map(self._marks.of, entries))
+            counted = compose_answer.close_sentence(part.counted, marks)
+            return f"{counted} The last: {self._sentences(shown, 'when')}"
         if not said:
             question = part.question
             unsaid: Unsaid | None = "state" if question.is_of_state else None

@@ -101,7 +101,9 @@ def find_unsaid_deed(
     if not (question.deed and is_asked):
         return None
     is_said = any(
-        not question.deed_in(one.language).isdisjoint(one.terms) for one in told
+        not question.deed_in(one.language).isdisjoint(one.terms)
+        or (question.is_of_state and question.tells_order(one.text, one.language))
+        for one in told
     )
     return None if is_said else question.deed
 

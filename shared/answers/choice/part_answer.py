@@ -39,8 +39,10 @@ class PartAnswer:
     # Names that no entry at hand has.
     unnamed: tuple[QuestionName | NumberedThing, ...] = ()
     is_of_kind: bool = False
-    # The best of all candidates, chosen or not.
+    # The best of all candidates, chosen or not; of a count each that is counted.
     best: tuple[ScoredSentence, ...] = ()
+    # How many entries say so, where that is asked for.
+    counted: str = ""
 
 
 def answer_part(
@@ -120,7 +122,9 @@ def answer_part(
         has_names_alone=_have_names_alone(question, entries, cited),
         needs_all=question.is_how_to,
         least_of_kind=_LEAST_MEANT
-        if question.kind in {"when", "who"} or question.is_how_to
+        if question.kind in {"when", "who"}
+        or question.is_how_to
+        or question.is_of_times
         else 0.0,
         is_indirect=any(
             # What two languages say need not be quite the same.
@@ -255,9 +259,12 @@ def _of_last_state(
     """
     most = max((one.coverage for one in scored if one.is_of_kind), default=0.0)
     telling = [
-        one
-        if one.is_of_kind
-        else replace(one, is_of_kind=True, is_sure=False, coverage=most)
+        replace(
+            one,
+            is_of_kind=True,
+            is_sure=one.is_sure and one.coverage == most,
+            coverage=most,
+        )
         for one in scored
         if one.is_of_kind
         or question.is_state_of(

@@ -209,10 +209,12 @@ class SentenceScores:
         of_kind &= list_unsaid.tells_dimensions(self._question, one)
         if self._question.is_of_state:
             # `Works again` is said of anything, as `closed` is.
-            least = _ABOUT_COVERAGE
-            if self._question.deed:
-                least = _ABOUT_COVERAGE if self._question.called else _DEED_COVERAGE
-                of_kind &= self._question.is_state_of(text, entry.language, one.terms)
+            least = _DEED_COVERAGE
+            if self._question.called or self._question.tells_order(
+                text, entry.language
+            ):
+                least = _ABOUT_COVERAGE
+            of_kind &= self._question.is_state_of(text, entry.language, one.terms)
             of_kind &= coverage >= least and not entry.is_procedure
         score = weights.coverage * self.coverage(entry, terms)
         score += weights.entry * entry.score
@@ -228,8 +230,11 @@ class SentenceScores:
         is_of_deed = deed is None or not deed.isdisjoint(self._thread_terms(entry))
         is_sure = deed is None or not deed.isdisjoint(terms)
         if self._question.is_of_state:
-            # What only its title names is perhaps not what is closed.
-            is_sure = self.has_word(one)
+            # What only its title names is perhaps not what is closed, and what was so
+            # once is perhaps no longer.
+            is_sure = self._question.tells_order(text, entry.language) or (
+                self.has_word(one) and not self._question.asks_order
+            )
         if self._question.kind == "why":
             # `This was the cause` in a sentence of something else is of that.
             is_sure = sentence_kinds.begins_with_cause(one.text) or (

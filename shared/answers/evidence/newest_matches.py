@@ -56,7 +56,7 @@ BY_WORDS: LiteralString = f"""
 
 
 def read_newest_matches(
-    pool: Pool, plan: Plan, question: Question, timeout_ms: int
+    pool: Pool, plan: Plan, question: Question, timeout_ms: int, most: int = NEWEST
 ) -> list[HitRow]:
     """Return the newest entries with each word of a question, or one for that deed.
 
@@ -70,7 +70,7 @@ def read_newest_matches(
         **plan.scope.params,
         **plan.filters.params,
         "asked": asked,
-        "most": NEWEST,
+        "most": most,
         "looked_through": LOOKED_THROUGH,
         "held": MOST_HELD,
         "ahead": datetime.now(UTC) + FUTURE,
@@ -78,7 +78,7 @@ def read_newest_matches(
     try:
         with timed_connection(pool, most_ms) as conn:
             ids = [entry_id for (entry_id,) in conn.execute(AMONG_THE_LAST, given)]
-            if len(ids) < NEWEST:
+            if len(ids) < most:
                 ids += [entry_id for (entry_id,) in conn.execute(BY_WORDS, given)]
             rows = hydrate(conn, ids, plan.scope, most_ms)
     except (DatabaseConnectionError, DatabaseQueryError) as exc:

@@ -39,9 +39,10 @@ _COUNTED = re.compile(
     re.IGNORECASE,
 )
 # `How many times was it replaced in May` counts replacements, too.
-_TIMES = frozenset(
-    {"times", "occasions", "male", "mal", "often", "frequently", "oft", "h\u00e4ufig"}
-)
+_TIMES_WORDS = """
+    times occasions male mal often frequently oft h\u00e4ufig fois volte veces
+"""
+_TIMES = frozenset(_TIMES_WORDS.split())
 _HAPPENED = re.compile(
     r"\b(?:times|often|frequently) \w+ .*?\b(?P<verb>\w+)(?: (?:in|on|at|since|during"
     r"|this|last|by|for|from|between|with|due|after|before|because|while|when)\b.*)?"
@@ -65,13 +66,24 @@ _BETWEEN = (
 )
 _NO_FACTOR = r"(?!\s+(?:(?:as|the|that of)\b|high|larg|great|low|less|norm|background))"
 _COUNTED_TIMES = (
-    rf"(?:{_COUNT}[\s-]+(?:(?:more|other|separate)\s+)?(?:times|male?)"
+    rf"(?:{_COUNT}[\s-]+(?:(?:more|other|separate)\s+)?(?:times|male?|fois|volte|veces)"
     rf"|\btwice|\b(?:{'|'.join(NUMBER_WORDS)}|mehr)mals?)\b{_NO_FACTOR}|{_COUNT}\s+occasions\b"
     r"|\b(?:never|nie|(?:only|just) once)\b|(?<!at )\bonce(?=\s*(?:[.,;)]|\Z))"
     r"|\b(?:second|third|fourth|fifth|\d+(?:st|nd|rd|th)) (?:time|occasion)\b"
 )
 _ENDING = re.compile(r"(?:ies|ed|es|s|en|n|e)\Z", re.IGNORECASE)
 _LEAST_STEM = 3
+
+
+def asks_times(question: str) -> bool:
+    """Tell whether it is asked how often something happened."""
+    asked = _COUNTED.search(question)
+    return asked is not None and is_times_word(str(asked[asked.lastgroup or 0]))
+
+
+def is_times_word(word: str) -> bool:
+    """Tell whether a word only asks how often something happened."""
+    return word.lower() in _TIMES
 
 
 def find_counted(question: str) -> str:
@@ -83,7 +95,7 @@ def find_counted(question: str) -> str:
     if asked is None:
         return ""
     noun = str(asked[asked.lastgroup or 0])
-    if noun.lower() in _TIMES:
+    if is_times_word(noun):
         happened = _HAPPENED.search(question)
         if happened is None:
             return _COUNTED_TIMES

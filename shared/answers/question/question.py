@@ -15,7 +15,7 @@ from shared.answers.question import (
     sentence_kinds,
 )
 from shared.answers.question.answer_kinds import AnswerKind
-from shared.answers.question.counts import find_counted
+from shared.answers.question.counts import asks_times, find_counted, is_times_word
 from shared.answers.question.empty_words import is_empty
 from shared.answers.question.numbered_things import NumberedThing
 from shared.search.query import modes, name_query, sub_queries
@@ -96,6 +96,8 @@ class Question:
     numbers: tuple[str, ...] = ()
     # The pattern of what is counted, where that is asked for.
     counted: str = ""
+    # How often something happened is asked.
+    is_of_times: bool = False
     # One of those that it offers is enough: `V3 or V4`.
     choices: tuple[frozenset[QuestionName | NumberedThing], ...] = ()
     # How something is now is asked: is it repaired, does it still trip?
@@ -124,8 +126,6 @@ class Question:
             return True
         if self.is_how_to:
             return sentence_kinds.tells_how(sentence, language)
-        if self.is_of_state and not self.deed:
-            return answer_kinds.tells_state(sentence, language)
         if self.kind in {"who", "when"} and (
             sentence_kinds.is_planned(sentence, language, self.text, self.words)
             or self._denies_deed(sentence, language)
@@ -150,7 +150,24 @@ class Question:
             self.kind == "when"
             and sentence_kinds.asks_past(self.text)
             and sentence_kinds.tells_done(sentence, self._deeds)
-            and not sentence.rstrip().endswith("?")
+            and self.is_taken_for_done(sentence, language)
+        )
+
+    def is_told_whole(
+        self, sentence: str, language: str, terms: AbstractSet[str]
+    ) -> bool:
+        """Tell whether a sentence with these terms says each word, and denies none."""
+        denied = deeds.list_denied(sentence, language)
+        return self.is_taken_for_done(sentence, language) and all(
+            self.is_said(one, language, terms)
+            and not self.is_said(one, language, denied)
+            for one in self.plain_words
+        )
+
+    def is_taken_for_done(self, sentence: str, language: str) -> bool:
+        """Tell whether a sentence neither asks, denies nor plans what it is about."""
+        return (
+            not sentence.rstrip().endswith("?")
             and not _DENIES.search(sentence)
             and not self._denies_deed(sentence, language)
             and not sentence_kinds.is_planned(sentence, language, self.text, self.words)
@@ -209,12 +226,21 @@ class Question:
 
         What is planned or asked there is neither.
         """
+        is_said = bool(self.deed) and not self.deed_in(language).isdisjoint(terms)
         return (
-            bool(self.deed)
-            and not self.deed_in(language).isdisjoint(terms)
+            (is_said or self.tells_order(sentence, language))
             and not sentence.rstrip().endswith("?")
             and not sentence_kinds.is_planned(sentence, language, self.text, self.words)
         )
+
+    def tells_order(self, sentence: str, language: str) -> bool:
+        """Tell whether a sentence says that it works again, where that is asked."""
+        return self.asks_order and answer_kinds.tells_state(sentence, language)
+
+    @property
+    def asks_order(self) -> bool:
+        """Tell whether it is asked if something works again, or still is as it was."""
+        return any(map(answer_kinds.is_state_word, _WORD.findall(self.text)))
 
     def terms_of(self, word: str) -> frozenset[str]:
         """Return the terms of a content word in texts of any language."""
@@ -244,7 +270,10 @@ class Question:
             list_others = deeds.list_states if is_state else deeds.list_alike
             found = _terms_of(list_others(word), language)
             if own is not None:
-                found |= self._translated_terms(word, language) | {own}
+                found |= {own}
+            if own is not None and not (is_state and found):
+                # What closes is not closed: a state is said by its own words alone.
+                found |= self._translated_terms(word, language)
             self._meant[word, language] = found
         return found
 
@@ -315,10 +344,12 @@ def read_part(asked: str, text: str, facility: Facility) -> Question:
     is_of_state = kind == "what" and answer_kinds.asks_state(asked)
     is_of_last = kind != "how_long" and answer_kinds.asks_last(asked)
     is_how_to = answer_kinds.asks_how_to(asked)
+    is_of_times = asks_times(asked)
     for is_asked, is_part in (
         (is_of_state, answer_kinds.is_state_word),
         (is_of_last, answer_kinds.is_last_word),
         (is_how_to, answer_kinds.is_doing_word),
+        (is_of_times, is_times_word),
     ):
         if is_asked:
             terms = {one: _without(words, is_part) for one, words in terms.items()}
@@ -329,6 +360,7 @@ def read_part(asked: str, text: str, facility: Facility) -> Question:
         things=tuple(things),
         terms=terms,
         counted=find_counted(asked),
+        is_of_times=is_of_times,
         choices=tuple(_find_choices(text, [*names, *things])),
         is_of_state=is_of_state,
         is_of_last=is_of_last,
@@ -355,10 +387,9 @@ def _find_state(text: str, words: Sequence[str], question: Question) -> str:
     """Return the state that is asked for; empty: whether something is in order."""
     if not words or answer_kinds.is_state_word(words[-1]):
         return ""
-    named = deeds.find_state(text, question.words)
-    if named or any(map(answer_kinds.is_state_word, _WORD.findall(text))):
-        return named
-    return next(reversed(question.plain_words), "")
+    return deeds.find_state(text, question.words) or next(
+        reversed(question.plain_words), ""
+    )
 
 
 @functools.lru_cache(maxsize=2048)

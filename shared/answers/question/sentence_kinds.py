@@ -356,9 +356,17 @@ _WORD = re.compile(r"\w+")
 
 
 def tells_done(sentence: str, words: Sequence[str]) -> bool:
-    """Tell whether a sentence tells of one of these words as of something done."""
+    """Tell whether a sentence tells of one of these words as of something done.
+
+    `LOTO applied`: the verb may be another one.
+    """
     asked = [fold(word) for word in words]
-    return any(deeds.is_form_of(one[0], asked) for one in _DONE.finditer(sentence))
+    done = [one[0] for one in _DONE.finditer(sentence)]
+    return any(deeds.is_form_of(one, asked) for one in done) or (
+        bool(done)
+        and _PLANNED.search(sentence) is None
+        and any(fold(one) in asked for one in _WORD.findall(sentence))
+    )
 
 
 def asks_past(question: str) -> bool:

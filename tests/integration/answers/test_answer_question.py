@@ -403,3 +403,31 @@ def test_who_may_see_a_cited_entry_no_more_is_not_told_its_words(asking) -> None
     assert told is not None
     assert told.answer is None
     assert told.citations == []
+
+
+def test_how_often_is_counted_with_each_entry_one_click_away(asking) -> None:
+    asking.write(
+        draft("OPS-1", "Turbine 2 of the cold box tripped."),
+        draft("OPS-2", "Again turbine 2 tripped on bearing.", 30),
+        draft("OPS-3", "Turbine 1 of the cold box was greased.", 40),
+        draft("OPS-4", "Nothing tripped, turbine 2 quiet.", 50),
+    )
+    told = asking.answer_with_cards("How often did turbine 2 trip?")
+
+    assert told.answer is not None
+    assert told.answer.startswith(
+        "2 entries say “turbine”, “trip” or other words for it, from 2026-03-02 to"
+        " 2026-03-03 [#OPS-2@1] [#OPS-1@1]. The last: "
+    )
+    assert {one.label for one in told.citations} == {"OPS-1", "OPS-2"}
+
+
+def test_whether_something_is_so_is_told_by_the_last_word_and_as_of_when(asking):
+    asking.write(
+        draft("OPS-1", "Cold box CB-1 locked out."),
+        draft("OPS-2", "Lock of cold box CB-1 removed.", 30),
+    )
+    told = asking.answer_with_cards("Is CB-1 locked?")
+    assert told.answer == (
+        "Lock of cold box CB-1 removed [#OPS-2@1]. (as of 2026-03-03 13:00)"
+    )

@@ -8,6 +8,7 @@ from uuid import UUID
 import pytest
 
 from shared.answers.choice.answer_status import BEST_OF_KIND, SHIPPED
+from shared.answers.choice.count_entries import count_entries
 from shared.answers.choice.part_answer import (
     CLEAR_LEAD,
     COMPARED,
@@ -342,7 +343,7 @@ def test_a_count_far_from_the_question_fills_no_slot(others: int) -> None:
     part = answer(
         "How many times was the dryer replaced?",
         *(made(f"Dryer {n} was replaced on 3 May.", n) for n in range(1, others + 1)),
-        made("Drank coffee three times.", 99, score=0.1),
+        made("The dryer was replaced three times.", 99, score=0.1),
     )
     assert part.is_of_kind is (others < BEST_OF_KIND)
     assert (part.judgement.code == "missing_kind") is not part.is_of_kind
@@ -798,3 +799,55 @@ def test_how_to_do_something_is_told_by_steps_of_just_that(
 ) -> None:
     part = answer(question, made(text, language=language))
     assert (part.judgement.status == "grounded") is is_told
+
+
+def test_how_often_is_counted_by_sentences_that_say_all_of_it() -> None:
+    question = read_part("How often did RF2 trip?", "How often did RF2 trip?", PLAIN)
+    entries = [
+        made("RF2 tripped at noon.", 1),
+        made("RF2 trip again, the tuner hunts.", 2, thread_id=UUID(int=9)),
+        made("RF2 hatte noch eine Auslösung.", 3, language="de", entry_time=LATER),
+        made("RF2 ran all night, nothing tripped.", 4),
+        made("RF2 must trip in the test.", 5),
+        made("Did RF2 trip?", 6),
+        made("RF3 tripped.", 7),
+        made("RF2 behaves.", 8, title="No trips tonight"),
+    ]
+    counted = count_entries(question, entries, "UTC")
+    assert counted is not None
+    assert {one.candidate.entry.rank for one in counted.best} == {1, 2, 3}
+    assert counted.counted == (
+        "3 entries say “RF2”, “trip” or other words for it,"
+        " from 2026-03-02 to 2026-03-03"
+    )
+    assert counted.judgement.grade == "B"
+    assert count_entries(question, entries[3:], "UTC") is None
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "How many times did RF2 trip?",
+        "Wie oft löste RF2 aus?",
+        "Combien de fois RF2 a-t-il déclenché ?",
+        "Quante volte è scattato RF2?",
+        "¿Cuántas veces se disparó RF2?",
+    ],
+)
+def test_how_often_is_asked_in_five_languages(question: str) -> None:
+    read = read_part(question, question, PLAIN)
+    assert count_entries(read, [made("RF2 tripped twice.")], "UTC") is not None
+
+
+@pytest.mark.parametrize(
+    ("text", "is_dated"),
+    [
+        ("LOTO applied to LMOD4.", True),
+        ("LMOD4: lock and tag fitted for the heater.", True),
+        ("LOTO of LMOD4 will be applied.", False),
+        ("LMOD4 heater exchanged.", False),
+    ],
+)
+def test_a_deed_told_by_its_noun_is_dated_by_its_entry(text, *, is_dated) -> None:
+    part = answer("When was LMOD4 locked?", made(text))
+    assert any(one.is_dated for one in part.chosen) is is_dated
