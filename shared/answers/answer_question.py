@@ -3,21 +3,22 @@
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from itertools import islice
 from uuid import UUID
 
 from shared.answers import compose_answer
-from shared.answers.choice import answer_status, sentence_meaning
+from shared.answers.answer_parts import BY_WORDS, PartsAnswerer
+from shared.answers.choice import sentence_meaning
 from shared.answers.choice.choose_sentences import MOST_CHARACTERS
-from shared.answers.choice.count_entries import MOST_COUNTED, count_entries
+from shared.answers.choice.count_entries import MOST_COUNTED
 from shared.answers.choice.part_answer import Meanings, PartAnswer, answer_part
 from shared.answers.choice.sentence_score import ScoredSentence
 from shared.answers.compose_answer import Marks, Unsaid
 from shared.answers.evidence.evidence import EvidenceEntry
 from shared.answers.evidence.load_evidence import add_newest, load_evidence
-from shared.answers.evidence.newest_matches import read_newest_matches
-from shared.answers.evidence.unwritten_words import find_unwritten_words
+from shared.answers.evidence.newest_matches import (
+    read_newest_matches,
+)
 from shared.answers.question import question_scope
 from shared.answers.question.answer_kinds import find_kind
 from shared.answers.question.question import (
@@ -44,8 +45,6 @@ _MOST_LISTED = 5
 _MOST_CITED = 20
 # Questions to ask instead, until two of them have an answer.
 _MOST_TRIED = 6
-# Whoever types a few words asks nothing whose meaning could be compared.
-_BY_WORDS = frozenset({"lookup", "exact", "recent"})
 _WORST_FIRST: tuple[Status, ...] = ("insufficient", "clarify", "grounded")
 
 
@@ -125,42 +124,24 @@ def prepare_answer(
     if not plan.asks_for_words:
         return PreparedAnswer(writer.list_newest(began), plan, entries, marks)
     compare: Meanings = sentence_meaning.no_meanings
-    if plan.intent not in _BY_WORDS:
+    if plan.intent not in BY_WORDS:
         compare = meanings or sentence_meaning.make_meanings(
             context, plan, found.conclusion
         )
 
-    def unwritten(one: Question, words: Sequence[str]) -> tuple[str, ...]:
-        return find_unwritten_words(context.pool, one, words, plan.scope, left.left_ms)
-
     sources = {one.row.source for one in entries}
-    is_outside = covered is not None and covered.is_later_than(
-        plan.filters.until, sources
+    answerer = PartsAnswerer(
+        context,
+        plan,
+        entries,
+        happened,
+        labels,
+        left,
+        compare,
+        MOST_CHARACTERS // len(read),
+        covered is not None and covered.is_later_than(plan.filters.until, sources),
     )
-    characters = MOST_CHARACTERS // len(read)
-
-    def answer(one: Question) -> PartAnswer:
-        choose = partial(
-            answer_part,
-            one,
-            meanings=compare,
-            unwritten=unwritten,
-            characters=characters,
-            is_outside=is_outside,
-            zone=plan.time.zone,
-        )
-        part = choose(entries)
-        counted = None
-        if part.judgement.grade != "A":
-            counted = count_entries(one, happened.get(one, ()), plan.time.zone)
-        if counted is not None:
-            return counted
-        if plan.intent in _BY_WORDS or left.left_ms <= 0:
-            return part
-        translated = sentence_meaning.translate_evidence(context, part, entries)
-        return part if translated is None else _prefer(part, choose(translated))
-
-    answered = [answer(one) for one in read]
+    answered = [answerer.answer(one) for one in read]
     sentences = [
         one for part in answered for one in dict.fromkeys((*part.chosen, *part.best))
     ]
@@ -426,15 +407,6 @@ class _Writer:
             context=replace(context, citations=labels[: compose_answer.MOST_EVIDENCE]),
             took_ms=round((time.perf_counter() - began) * 1000, 3),
         )
-
-
-def _prefer(part: PartAnswer, translated: PartAnswer) -> PartAnswer:
-    """Return an answer that says all in words that surely mean it, else the other."""
-    is_told = part.judgement.status == "grounded" and any(
-        one.coverage >= answer_status.SHIPPED.whole_coverage for one in part.chosen
-    )
-    is_answered = translated.judgement.status == "grounded"
-    return part if is_told and not is_answered else translated
 
 
 def _asks_of_time(plan: Plan) -> bool:

@@ -44,6 +44,8 @@ _ABOUT_COVERAGE, _ABOUT_SCORE = 0.6, 0.7
 _LEAST_SHARE, _LEAST_SHARE_BY_WORDS = 0.5, 0.7
 # What has so many of the words says all of it; what says the deed needs fewer.
 _WHOLE_COVERAGE, _DEED_COVERAGE = 0.9, 0.7
+# A door handle is not the one of the cab.
+_STATE_COVERAGE = 0.8
 # A sentence in another language has none of the words, and is as near as a copy.
 _SAME_MEANING = 0.65
 # A title with so many words that the question has not tells something of its own.
@@ -209,7 +211,7 @@ class SentenceScores:
         of_kind &= list_unsaid.tells_dimensions(self._question, one)
         if self._question.is_of_state:
             # `Works again` is said of anything, as `closed` is.
-            least = _DEED_COVERAGE
+            least = _STATE_COVERAGE
             if self._question.called or self._question.tells_order(
                 text, entry.language
             ):
@@ -232,7 +234,7 @@ class SentenceScores:
         if self._question.is_of_state:
             # What only its title names is perhaps not what is closed, and what was so
             # once is perhaps no longer.
-            is_sure = self._question.tells_order(text, entry.language) or (
+            is_sure = self._question.tells_order(text, entry.language, surely=True) or (
                 self.has_word(one) and not self._question.asks_order
             )
         if self._question.kind == "why":

@@ -3,9 +3,11 @@
 A search ranks by words: of a hundred trips it brings ten, and seldom the last one.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
+from itertools import combinations, product
 from typing import LiteralString
+from uuid import UUID
 
 from shared.access import rights
 from shared.answers.question.question import Question
@@ -25,6 +27,8 @@ NEWEST = 5
 # Words that are frequent are found among so many of the last entries, and of rarer ones
 # so many are put in order: either alone would read all of a large logbook.
 LOOKED_THROUGH, MOST_HELD = 2000, 5000
+# Of fewer words each stands in half a logbook.
+_LEAST_TRANSLATED = 2
 # An answer can do without them.
 TIMEOUT_MS = 100
 _FIRST: LiteralString = f"""{rights.SEEN}{NARROWED}
@@ -62,29 +66,73 @@ def read_newest_matches(
 
     None of them if that is not known in time: the hits are there in any case.
     """
-    asked = " & ".join(_list_wanted(question))
+    asked = [" & ".join(_list_wanted(question))]
+    return _read(pool, plan, (AMONG_THE_LAST, BY_WORDS), asked, timeout_ms, most)
+
+
+def read_translated_matches(
+    pool: Pool, plan: Plan, question: Question, timeout_ms: int
+) -> list[HitRow]:
+    """Return entries in other languages with the words for what a question asks.
+
+    A search for `Bunchl\u00e4nge` finds no `bunch length`. Those with all that everyday
+    words translate come first, then those with all but one.
+    """
+    asked_for = plan.detail.synthesis
+    if asked_for is None or asked_for.style == "numeric":
+        # A number is a place among the results.
+        return []
+    wanted = [*_list_translated(question)]
+    if len(wanted) < _LEAST_TRANSLATED:
+        return []
+    asked = [" & ".join(wanted)]
+    if len(wanted) > _LEAST_TRANSLATED:
+        rests = combinations(wanted, len(wanted) - 1)
+        asked.append(" | ".join(f"({' & '.join(one)})" for one in rests))
+    return _read(pool, plan, (BY_WORDS,), asked, timeout_ms, NEWEST)
+
+
+def _read(
+    pool: Pool,
+    plan: Plan,
+    statements: Sequence[LiteralString],
+    asked: Sequence[str],
+    timeout_ms: int,
+    most: int,
+) -> list[HitRow]:
+    """Return entries that statements find by queries, until there are enough."""
     most_ms = min(timeout_ms, TIMEOUT_MS)
-    if not asked or most_ms <= 0:
+    if not asked[0] or most_ms <= 0:
         return []
     given = {
         **plan.scope.params,
         **plan.filters.params,
-        "asked": asked,
         "most": most,
         "looked_through": LOOKED_THROUGH,
         "held": MOST_HELD,
         "ahead": datetime.now(UTC) + FUTURE,
     }
+    ids: dict[UUID, None] = {}
     try:
         with timed_connection(pool, most_ms) as conn:
-            ids = [entry_id for (entry_id,) in conn.execute(AMONG_THE_LAST, given)]
-            if len(ids) < most:
-                ids += [entry_id for (entry_id,) in conn.execute(BY_WORDS, given)]
-            rows = hydrate(conn, ids, plan.scope, most_ms)
+            for query, statement in product(asked, statements):
+                if len(ids) < most:
+                    rows = conn.execute(statement, {**given, "asked": query})
+                    ids |= dict.fromkeys(entry_id for (entry_id,) in rows)
+            found = hydrate(conn, [*ids], plan.scope, most_ms)
     except (DatabaseConnectionError, DatabaseQueryError) as exc:
         log.warning("newest_matches_not_read", code=exc.error_code)
         return []
-    return [rows[entry_id] for entry_id in dict.fromkeys(ids) if entry_id in rows]
+    return [found[entry_id] for entry_id in ids if entry_id in found]
+
+
+def _list_translated(question: Question) -> Iterator[str]:
+    """Yield for each word that is known in other languages the lexemes for it there."""
+    for word in question.words:
+        parts = question.list_translated(word)
+        if parts:
+            either = (" | ".join(map(quote_lexeme, sorted(one))) for one in parts)
+            yield " & ".join(f"({one})" for one in either)
 
 
 def _list_wanted(question: Question) -> Iterator[str]:

@@ -81,17 +81,21 @@ _ASKS_STATE = re.compile(
     re.IGNORECASE,
 )
 _STATES = """
-    again already back cured done fine finished fixed mended ok okay online operational
-    ready repaired resolved running runs solved still works working yet
-    behoben beseitigt erledigt fertig funktioniert gel\u00f6st geht immer l\u00e4uft
-    noch ordnung repariert schon wieder
+    cured done fine finished fixed mended ok okay online operational ready repaired
+    resolved running runs solved works working behoben beseitigt erledigt fertig
+    funktioniert gel\u00f6st geht l\u00e4uft ordnung repariert
 """
+# These are said of much else, too: `retracted once again`.
+_LASTING = "again already back still yet immer noch schon wieder"
 _CHANGES = """
     cleared exchanged fastened installed recovered reset restarted restored replaced
     swapped ausgetauscht eingebaut ersetzt getauscht gewechselt zur\u00fcckgesetzt
 """
-_STATE_WORDS = frozenset(fold_surface(word, "en") for word in _STATES.split())
-_TELLING = _STATE_WORDS | {fold_surface(word, "en") for word in _CHANGES.split()}
+_SURE, _WEAK, _CHANGED = (
+    frozenset(fold_surface(word, "en") for word in words.split())
+    for words in (_STATES, _LASTING, _CHANGES)
+)
+_STATE_WORDS = _SURE | _WEAK
 # Behind them a time is named: `last night`.
 _ASKS_LAST = re.compile(
     r"\b(?:last|latest)\b(?! (?:\d|few|couple|night|shift|day|week|month|year|\w+day\b"
@@ -178,8 +182,12 @@ def is_doing_word(word: str) -> bool:
     return fold_surface(word, "en") in _DOING
 
 
-def tells_state(sentence: str, language: str) -> bool:
-    """Tell whether a sentence says how something is, or was put right."""
+def tells_state(sentence: str, language: str, *, surely: bool = False) -> bool:
+    """Tell whether a sentence says how something is, or was put right.
+
+    `surely`: in words that are said of hardly anything else.
+    """
+    telling = _SURE | _CHANGED if surely else _STATE_WORDS | _CHANGED
     return any(
-        fold_surface(word, language) in _TELLING for word in _LETTERS.findall(sentence)
+        fold_surface(word, language) in telling for word in _LETTERS.findall(sentence)
     )

@@ -21,6 +21,7 @@ from shared.answers.question.numbered_things import NumberedThing
 from shared.search.query import modes, name_query, sub_queries
 from shared.search.query.language.tree import Node, Pattern
 from shared.search.query.plan import Plan
+from shared.text.analysis.analyser import IDENT_PREFIX
 from shared.text.analysis.tokens import scan
 from shared.text.facility.facility import Facility
 from shared.text.reading.quantities import find_quantities
@@ -233,9 +234,13 @@ class Question:
             and not sentence_kinds.is_planned(sentence, language, self.text, self.words)
         )
 
-    def tells_order(self, sentence: str, language: str) -> bool:
+    def tells_order(
+        self, sentence: str, language: str, *, surely: bool = False
+    ) -> bool:
         """Tell whether a sentence says that it works again, where that is asked."""
-        return self.asks_order and answer_kinds.tells_state(sentence, language)
+        return self.asks_order and answer_kinds.tells_state(
+            sentence, language, surely=surely
+        )
 
     @property
     def asks_order(self) -> bool:
@@ -251,6 +256,18 @@ class Question:
         return frozenset[str]().union(
             *(self._meant_in(word, one) for one in self.terms)
         )
+
+    def list_translated(self, word: str) -> list[frozenset[str]]:
+        """Return what a word, or each of a compound, means in all other languages."""
+        if word in {one.written for one in self.names}:
+            return [frozenset(f"{IDENT_PREFIX}{one}" for one in self.terms_of(word))]
+        others = [one for one in self.terms if one not in self.languages]
+        parts = [self._parts_of(word, one) for one in others]
+        if any(parts):
+            return [frozenset[str]().union(*same) for same in zip(*parts, strict=True)]
+        meant = (self._translated_terms(word, one) for one in others)
+        found = frozenset[str]().union(*meant)
+        return [found] if found else []
 
     def _denies_deed(self, sentence: str, language: str) -> bool:
         """Tell whether a sentence says that what it is asked about was not done."""

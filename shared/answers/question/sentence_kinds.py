@@ -352,6 +352,10 @@ _PRESENT = re.compile(r"\bwhen (?:do|does|is|are|can|to)\b", re.IGNORECASE)
 _DONE = re.compile(
     r"\b\w{2,}(?:ed|te?|en|\u00e9e?s?|[aiu]t[oaie]|[ai]d[oa]s?|\u00f3)\b", re.IGNORECASE
 )
+_APPLIED = re.compile(
+    r"\b\w{2,}(?:ed|\u00e9e?s?|at[oaie]|[ai]d[oa]s?)\b|\b(?:an|auf)?ge\w+t\b|\bput\b",
+    re.IGNORECASE,
+)
 _WORD = re.compile(r"\w+")
 
 
@@ -361,11 +365,10 @@ def tells_done(sentence: str, words: Sequence[str]) -> bool:
     `LOTO applied`: the verb may be another one.
     """
     asked = [fold(word) for word in words]
-    done = [one[0] for one in _DONE.finditer(sentence)]
-    return any(deeds.is_form_of(one, asked) for one in done) or (
-        bool(done)
+    return any(deeds.is_form_of(one[0], asked) for one in _DONE.finditer(sentence)) or (
+        _APPLIED.search(sentence) is not None
         and _PLANNED.search(sentence) is None
-        and any(fold(one) in asked for one in _WORD.findall(sentence))
+        and not {*words}.isdisjoint(_WORD.findall(sentence.lower()))
     )
 
 

@@ -431,3 +431,24 @@ def test_whether_something_is_so_is_told_by_the_last_word_and_as_of_when(asking)
     assert told.answer == (
         "Lock of cold box CB-1 removed [#OPS-2@1]. (as of 2026-03-03 13:00)"
     )
+
+
+@pytest.mark.parametrize(
+    ("query", "is_told"),
+    [
+        ("Wie groß war die Bunchlänge im Strahl?", True),
+        # Of what has no slot each word must be said.
+        ("Welche Bunchlänge hatte der Strahl im Wiggler?", False),
+    ],
+)
+def test_what_a_search_does_not_find_is_read_by_its_words_in_other_languages(
+    asking: Asking, query: str, *, is_told: bool
+) -> None:
+    asking.write(
+        draft("OPS-1", "Der Strahl war ruhig, sonst wurde nichts gemessen."),
+        draft("OPS-2", "The bunch length of the beam was 13.8 ps.", 5),
+    )
+    told = asking.answer_with_cards(query)
+    assert told.context_answer is not None
+    assert (told.context_answer["status"] == "grounded") is is_told
+    assert ("OPS-2" in {one.label for one in told.citations}) is is_told
