@@ -96,8 +96,12 @@ def find_unsaid_deed(
     When it was, who did it or whether it is or was so, nobody wrote then. A cause is
     told in words that no question knows.
     """
-    is_asked = question.kind in deeds.KINDS or _WHETHER.match(question.text)
-    is_asked = is_asked or question.is_of_state or question.is_how_to
+    is_asked = (
+        question.kind in deeds.KINDS
+        or question.is_of_state
+        or question.is_how_to
+        or _WHETHER.match(question.text) is not None
+    )
     if not (question.deed and is_asked):
         return None
     is_said = any(

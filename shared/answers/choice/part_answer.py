@@ -155,10 +155,10 @@ def _with_reply(
     led: Sequence[ScoredSentence],
     characters: int,
 ) -> list[ScoredSentence]:
-    """Return what is chosen, with what a reply to it found where it has nothing of it.
+    """Return the chosen sentences, with the heading of a reply where none is of one.
 
-    What a reply is headed with tells that soonest. It is told in place of what says
-    least that is not asked.
+    It tells soonest what the reply found, and takes the place of the sentence that adds
+    least to the question.
     """
     threads = {one.candidate.entry.thread for one in chosen}
     found = next(

@@ -258,7 +258,7 @@ class Question:
         )
 
     def list_translated(self, word: str) -> list[frozenset[str]]:
-        """Return what a word, or each of a compound, means in all other languages."""
+        """Return the terms of other languages for a word, or for each of a compound."""
         if word in {one.written for one in self.names}:
             return [frozenset(f"{IDENT_PREFIX}{one}" for one in self.terms_of(word))]
         others = [one for one in self.terms if one not in self.languages]
@@ -295,7 +295,7 @@ class Question:
         return found
 
     def _parts_of(self, word: str, language: str) -> list[frozenset[str]]:
-        """Return what each word of a compound means in another language."""
+        """Return the terms of another language for each word of a compound."""
         if "de" not in self.languages or language in self.languages:
             return []
         parts = everyday_words.split_compound(word) or ()

@@ -159,6 +159,9 @@ Dove è la perdita?
     es - La fuga empezó en marzo.
 """
 PEOPLE = """
+Who put out the fire?
+    en + The fire was put out by the plant fire department.
+    de + Die Feuerwehr hat den Brand gelöscht.
 Who replaced the pump?
     en - They replaced the pump.
     en - It had replaced the pump.
