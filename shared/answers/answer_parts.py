@@ -67,7 +67,7 @@ class PartsAnswerer:
         )
         more = add_newest(self.entries, rows, self.context.facility)
         part = self._choose(one, more)
-        # Of what has no slot to fill the words are all that tells an answer.
+        # Where no slot is to be filled, the words alone tell an answer.
         is_open = one.kind in {"what", "which"} and part.judgement.unsupported
         if part.judgement.status != "grounded" or is_open:
             return None

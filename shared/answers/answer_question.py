@@ -41,7 +41,7 @@ from shared.text.facility.facility import Facility
 _NEAREST = 3
 # So many threads are told of to who asks what happened in a time.
 _MOST_LISTED = 5
-# Of a count so many entries are cited.
+# So many entries of a count are cited.
 _MOST_CITED = 20
 # Questions to ask instead, until two of them have an answer.
 _MOST_TRIED = 6

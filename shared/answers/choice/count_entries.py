@@ -35,7 +35,7 @@ def count_entries(
             one.candidate.text, one.candidate.language, one.candidate.terms
         )
     ]
-    # Of each entry the best sentence.
+    # The best sentence of each entry.
     best = {one.candidate.entry: one for one in reversed(saying)}
     told = sorted(best.values(), key=_moment, reverse=True)
     if not told:

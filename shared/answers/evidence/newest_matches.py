@@ -27,7 +27,7 @@ NEWEST = 5
 # Words that are frequent are found among so many of the last entries, and of rarer ones
 # so many are put in order: either alone would read all of a large logbook.
 LOOKED_THROUGH, MOST_HELD = 2000, 5000
-# Of fewer words each stands in half a logbook.
+# A single word of these stands in half a logbook.
 _LEAST_TRANSLATED = 2
 # An answer can do without them.
 TIMEOUT_MS = 100

@@ -437,7 +437,7 @@ def test_whether_something_is_so_is_told_by_the_last_word_and_as_of_when(asking)
     ("query", "is_told"),
     [
         ("Wie groß war die Bunchlänge im Strahl?", True),
-        # Of what has no slot each word must be said.
+        # Where no slot is to be filled, each word must be said.
         ("Welche Bunchlänge hatte der Strahl im Wiggler?", False),
     ],
 )
