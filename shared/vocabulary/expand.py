@@ -30,6 +30,8 @@ MAX_TERMS_IN_PHRASE = 64
 MAX_TERMS_IN_ALL = 8000
 MAX_TERMS_IN_ALL_PHRASES = 128
 MAX_SPELLINGS = 5
+# So many of the nearest are looked up: whether the caller sees them.
+_SPELLINGS_LOOKED_UP = 20
 # How many candidates by shared trigrams have their distance counted here.
 _CANDIDATES = 300
 # A word of so many entries is known: whether the caller sees any is not looked up.
@@ -43,6 +45,25 @@ _NUMBERED = re.compile(r"([a-z]{1,16})[ _-]([\d*?][a-z\d*?]*)")
 # Above every character that a word may have.
 _HIGHEST = "\U0010ffff"
 
+# Whether an entry has a word `w` that the caller sees, or so many that they likely do.
+_IS_SEEN: LiteralString = f"""
+    EXISTS (
+        SELECT FROM jsonb_to_recordset(w.forms)
+                    AS f (language text, surface text, stem text)
+          JOIN lexeme l
+            ON l.tenant = %(tenant)s AND l.language = f.language
+           AND l.stem = f.stem AND l.n >= {_COMMON})
+    OR EXISTS (
+        WITH written AS MATERIALIZED (
+            SELECT t.entry_id FROM entry_text t
+             WHERE t.tenant = %(tenant)s AND t.tsv @@ w.query::tsquery)
+        SELECT FROM written JOIN entry e ON e.id = written.entry_id
+         WHERE e.tenant = %(tenant)s AND e.deleted_at IS NULL{rights.SEEN})"""
+_SEEN_WORDS: LiteralString = f"""
+    SELECT w.word
+      FROM jsonb_to_recordset(%(words)s::jsonb)
+           AS w (word text, forms jsonb, query text)
+     WHERE {_IS_SEEN}"""
 # The commonest first where there are too many, so that a cap loses the least. A word is
 # compared by BETWEEN where it must be equal: the trigrams' index takes `=` as well, and
 # is far slower at it. Whether a word is spelt right, hidden entries do not tell.
@@ -74,20 +95,7 @@ _EXPAND: LiteralString = f"""
                     SELECT FROM ident i
                      WHERE i.tenant = %(tenant)s
                        AND i.ident BETWEEN w.word AND w.word)
-                OR w.query IS NOT NULL
-                AND NOT EXISTS (
-                    SELECT FROM jsonb_to_recordset(w.forms)
-                                AS f (language text, surface text, stem text)
-                      JOIN lexeme l
-                        ON l.tenant = %(tenant)s AND l.language = f.language
-                       AND l.stem = f.stem AND l.n >= {_COMMON})
-                AND NOT EXISTS (
-                    WITH written AS MATERIALIZED (
-                        SELECT t.entry_id FROM entry_text t
-                         WHERE t.tenant = %(tenant)s AND t.tsv @@ w.query::tsquery)
-                    SELECT FROM written JOIN entry e ON e.id = written.entry_id
-                     WHERE e.tenant = %(tenant)s
-                       AND e.deleted_at IS NULL{rights.SEEN})))
+                OR w.query IS NOT NULL AND NOT ({_IS_SEEN})))
     SELECT w.no, w.language, t.stem AS term, 0::real AS alike
       FROM want w
      CROSS JOIN LATERAL (
@@ -206,8 +214,8 @@ def expand(
     A wildcard without a letter or digit stands for nothing. A word is replaced only
     if no entry of any language has it, nor another form of it, nor a name of which it
     is a part, of all entries or of those that somebody sees; only words of `languages`
-    replace it. What only hidden entries have may be among the terms: it finds nothing
-    there, and must not be told before it is seen in a hit.
+    replace it, of such entries. What only hidden entries have may be among the terms of
+    a wildcard: it finds nothing there, and must not be told before it is seen in a hit.
     """
     shares = _shares(wanted)
     asked = [
@@ -230,12 +238,18 @@ def expand(
     found: dict[int, list[TupleRow]] = defaultdict(list)
     for row in conn.execute(_EXPAND, values, prepare=True):
         found[row[0]].append(row[1:])
-    return [
+    expanded = [
         _spelt(want, found[no])
         if want.kind == "typo"
         else _terms(found[no], shares[want.in_phrase])
         for no, want in enumerate(wanted)
     ]
+    spelt = {word for one in expanded for word in one.spellings}
+    if seen_by is not None and spelt:
+        asked = [row for word in sorted(spelt) for row in _asked_typo(word)]
+        given = {**values, "words": json.dumps(asked)}
+        spelt = {word for (word,) in conn.execute(_SEEN_WORDS, given, prepare=True)}
+    return [_keep_seen(one, spelt) for one in expanded]
 
 
 def expand_misspelt(
@@ -360,8 +374,13 @@ def _spelt(want: Want, rows: Iterable[TupleRow]) -> Expansion:
         if distance and not _is_unlikely(word, found, distance):
             ranked.add((distance, -alike, found))
     return Expansion(
-        spellings=tuple(found for *_, found in sorted(ranked)[:MAX_SPELLINGS])
+        spellings=tuple(found for *_, found in sorted(ranked)[:_SPELLINGS_LOOKED_UP])
     )
+
+
+def _keep_seen(found: Expansion, seen: Collection[str]) -> Expansion:
+    kept = [one for one in found.spellings if one in seen]
+    return replace(found, spellings=tuple(kept[:MAX_SPELLINGS]))
 
 
 def _is_unlikely(word: str, found: str, distance: int) -> bool:

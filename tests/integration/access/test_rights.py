@@ -91,6 +91,25 @@ def test_whether_a_word_is_misspelt_is_told_by_no_entry_that_is_hidden(asking):
     assert [told(one) for one in questions] == before
 
 
+@pytest.mark.requirement("SEC2")
+@pytest.mark.parametrize("mode", ["keyword", "hybrid"])
+def test_a_word_is_near_to_none_that_only_hidden_entries_have(asking, mode):
+    asking.write(EntryDraft("api", "A", "Pump 8 runs", entry_time=AT))
+
+    def told(query: str, who: Scope = ANNA) -> Any:
+        answer = asking.ask(query, who, mode=mode)
+        found = [one["external_id"] for one in answer["results"]]
+        return found, answer["diagnostics"], answer["thresholds_applied"]
+
+    questions = ("undulater", "undulater 8", "undulater pump", "when did undulater 8")
+    before = [told(one) for one in questions]
+    hidden = EntryDraft("api", "C", "Undulator 8", entry_time=AT, readers=("ben",))
+    asking.write(hidden)
+
+    assert "undulator" in repr(told("undulater", BEN))
+    assert [told(one) for one in questions] == before
+
+
 def test_a_misspelt_word_is_named_in_a_form_that_the_caller_can_read(asking):
     asking.write(EntryDraft("api", "A", "The klystron tripped", entry_time=AT))
     asking.write(EntryDraft("api", "C", "Two klystrons here", readers=("ben",)))

@@ -19,12 +19,14 @@ SEED = 20_260_708
 QUESTIONS = times(120, 400)
 
 
-def learn(conn, words: Iterable[tuple[str, str]], idents: Iterable[str] = ()) -> None:
+def learn(
+    conn, words: Iterable[tuple[str, str]], idents: Iterable[str] = (), n: int = 1
+) -> None:
     with conn.cursor() as cur:
         cur.executemany(
             "INSERT INTO lexeme (tenant, language, surface, stem, n)"
-            " VALUES (%s, %s, %s, %s, 1)",
-            [(TENANT, lang, word, stem(word, lang)) for lang, word in words],
+            " VALUES (%s, %s, %s, %s, %s)",
+            [(TENANT, lang, word, stem(word, lang), n) for lang, word in words],
         )
         cur.executemany(
             "INSERT INTO ident (tenant, ident, n) VALUES (%s, %s, 1)",
@@ -309,7 +311,8 @@ def test_many_wildcards_of_a_question_share_what_all_may_stand_for(conn):
 )
 def test_a_word_of_a_german_question_is_no_english_word(conn, typed, spellings) -> None:
     words = ("wet", "hung", "light", "kelly", "klystron")
-    learn(conn, [("en", word) for word in words])
+    # So many entries have them that everybody sees some.
+    learn(conn, [("en", word) for word in words], n=1000)
     want = [Want("typo", typed)]
     (found,) = expand.expand_misspelt(
         conn, Scope(TENANT, "anna"), want, {"de"}, alike=None
