@@ -1,5 +1,6 @@
 """The logbook that the pages of the browser show."""
 
+import secrets
 from typing import Any
 
 import httpx2
@@ -61,16 +62,45 @@ ENTRIES: list[dict[str, Any]] = [
 FIRST = {**ENTRIES[0], "text": "Gate valve 8 closed."}
 
 
+@pytest.fixture(scope="session")
+def filled_tenant(running: System) -> str:
+    """A facility whose entries can be found, one with two pictures, to be read."""
+    tenant = f"t{secrets.token_hex(4)}"
+    with running.client(running.key(tenant=tenant)) as client:
+        fill(client)
+    return tenant
+
+
+@pytest.fixture
+def tenant(request: pytest.FixtureRequest) -> str:
+    """The facility that is shared, or that of a test alone, which writes to it."""
+    if "own_logbook" in request.fixturenames:
+        return f"t{secrets.token_hex(4)}"
+    shared: str = request.getfixturevalue("filled_tenant")
+    return shared
+
+
 @pytest.fixture
 def logbook(client: httpx2.Client) -> httpx2.Client:
-    """The caller of a facility whose entries can be found, one with two pictures."""
+    """A caller of the shared facility, whose entries can be found."""
+    return client
+
+
+@pytest.fixture
+def own_logbook(client: httpx2.Client) -> httpx2.Client:
+    """A caller of a facility with the same entries, to be written to."""
+    fill(client)
+    return client
+
+
+def fill(client: httpx2.Client) -> None:
+    """Push the entries of the logbook, and their pictures."""
     push(client, [FIRST])
     push(client, ENTRIES)
     entry = client.get("/e/api/OPS-1").json()
     for name, colour in (("scope.png", "navy"), ("trend.png", "teal")):
         attach_picture(client, entry, name, colour)
     attach_picture(client, client.get("/e/api/X%3C1%3E").json(), f"{NAMED}.png")
-    return client
 
 
 @pytest.fixture

@@ -90,9 +90,9 @@ NAMED_LONG = (
 
 
 def test_what_has_no_place_to_break_is_no_wider_than_a_narrow_screen(
-    logbook, open_tab
+    own_logbook, open_tab
 ) -> None:
-    push(logbook, [LONG])
+    push(own_logbook, [LONG])
     tab = open_tab(width=NARROWEST, scopes=("admin",))
     wide = {path: too_wide(tab.show(path)) for path in NAMED_LONG}
 

@@ -256,10 +256,10 @@ def test_the_last_hit_that_was_clicked_is_shown_and_what_fails_is_seen(
     assert failed.value.url == third
 
 
-def test_live_that_was_opened_paused_stays_so(logbook, open_tab) -> None:
+def test_live_that_was_opened_paused_stays_so(own_logbook, open_tab) -> None:
     page = open_tab().show("/live?paused=1")
     expect(page.locator("#connection")).to_contain_text("paused")
-    assert logbook.post(
+    assert own_logbook.post(
         "/v1/entries", json={"title": "Quench", "text": "now"}
     ).is_success
     expect(page.locator("#new-count")).to_contain_text("something new")
@@ -269,9 +269,9 @@ def test_live_that_was_opened_paused_stays_so(logbook, open_tab) -> None:
 
 
 @pytest.mark.requirement("U28")
-def test_live_follows_until_it_is_paused(logbook, open_tab) -> None:
+def test_live_follows_until_it_is_paused(own_logbook, open_tab) -> None:
     def write(title: str) -> None:
-        answer = logbook.post("/v1/entries", json={"title": title, "text": "now"})
+        answer = own_logbook.post("/v1/entries", json={"title": title, "text": "now"})
         assert answer.status_code == 201
 
     tab = open_tab()
@@ -313,10 +313,10 @@ def test_a_search_that_is_cut_off_can_be_asked_again(
 
 
 def test_live_says_when_nobody_answers_and_goes_on_by_itself(
-    logbook, running, chromium, make_proxy
+    own_logbook, running, chromium, make_proxy
 ) -> None:
     proxy = make_proxy(running.url)
-    key = logbook.headers["authorization"]
+    key = own_logbook.headers["authorization"]
     context = chromium.new_context(extra_http_headers={"Authorization": key})
     try:
         page = context.new_page()
@@ -330,7 +330,7 @@ def test_live_says_when_nobody_answers_and_goes_on_by_itself(
 
         proxy.reset()
         entry = {"title": "Quench of D4", "text": "now"}
-        assert logbook.post("/v1/entries", json=entry).is_success
+        assert own_logbook.post("/v1/entries", json=entry).is_success
         expect(page.locator("li.fresh >> text=Quench of D4")).to_have_count(
             1, timeout=20_000
         )

@@ -56,11 +56,11 @@ ENDS = """(one) => {
 
 
 def test_a_text_has_its_own_direction_and_turns_nothing_round_beside_it(
-    logbook: httpx2.Client, open_tab: Callable[..., Tab]
+    own_logbook: httpx2.Client, open_tab: Callable[..., Tab]
 ) -> None:
     turned = "Mallory \u202eyrollaM"
     said = {"text": "תקלה במגנט QD-3 תוקנה.", "authors": [turned]}
-    push(logbook, [{"external_id": "RTL", "title": "QD-3 \u202eevlaV", **said}])
+    push(own_logbook, [{"external_id": "RTL", "title": "QD-3 \u202eevlaV", **said}])
     tab = open_tab()
     hit = tab.show("/search?q=QD-3&mode=keyword").locator("li.hit")
 
