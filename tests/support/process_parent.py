@@ -21,7 +21,7 @@ import time
 from pathlib import Path
 from typing import Any, NoReturn
 
-# What a process of either kind has imported by the time it is ready.
+# What a process of each kind has imported by the time it is ready.
 IMPORTED = {
     "api": (
         "api.cli.commands.serve",
@@ -43,10 +43,16 @@ IMPORTED = {
         "workers.runtime.memory_growth",
         "workers.upkeep.main",
     ),
+    "mcp": (
+        "api.cli.commands.serve",
+        "api.mcp.mcp_server",
+        "uvicorn.lifespan.on",
+        "uvicorn.loops.uvloop",
+    ),
 }
 # Imported again by each child: the environment says at the import whether figures lie
 # in memory or in files, and who holds some is imported with them.
-AGAIN = {"api": (), "work": ("prometheus_client", "workers")}
+AGAIN = {"api": (), "work": ("prometheus_client", "workers"), "mcp": ()}
 _ORDER_BYTES = 2**18
 _DESCRIPTORS = 2
 _MAP_FIXED = 0x10

@@ -84,7 +84,7 @@ def told(parents: ProcessParents, folder: Path, kind: str | None) -> dict[str, A
     return found
 
 
-@pytest.mark.parametrize("kind", ["api", "work"])
+@pytest.mark.parametrize("kind", ["api", "work", "mcp"])
 def test_a_forked_process_finds_itself_as_one_does_that_starts_from_nothing(
     process_parents: ProcessParents, tmp_path: Path, kind: str
 ) -> None:
