@@ -10,7 +10,7 @@ from shared.settings.settings import Settings
 from tests.support.faults.measures.ledger import Ledger
 from tests.support.faults.measures.size import QUICK_VECTORS, N
 from tests.support.fixtures.fault_ledger import Line
-from tests.support.fixtures.system import System
+from tests.support.fixtures.system import TRUSTED, System
 from tests.support.waiting import until
 
 MAX_TASKS = 10
@@ -84,7 +84,7 @@ def tasks(system: System) -> dict[str, dict] | None:
     user, _, password = secrets.of_home(home).flower_login.partition(":")
     url = f"http://127.0.0.1:{system.environment['FLOWER_PORT']}/api/tasks"
     try:
-        answer = httpx2.get(url, auth=(user, password), timeout=10)
+        answer = httpx2.get(url, auth=(user, password), timeout=10, verify=TRUSTED)
     except httpx2.TransportError:
         return None
     return answer.json() if answer.status_code == 200 else None

@@ -10,7 +10,7 @@ import httpx2
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
-from tests.support.fixtures.system import System
+from tests.support.fixtures.system import TRUSTED, System
 from tests.support.waiting import until
 
 ERAS = ("legacy", "2026-07-28")
@@ -42,7 +42,7 @@ class Served:
         assert not self.system.has_ended("mcp"), self.system.tail("mcp")
         try:
             address = self.url.replace("/mcp", "/health/live")
-            return httpx2.get(address, timeout=2).status_code == 200
+            return httpx2.get(address, timeout=2, verify=TRUSTED).status_code == 200
         except httpx2.TransportError:
             return False
 
@@ -58,7 +58,7 @@ class Agent:
         async def session() -> Any:
             headers = {"Authorization": f"Bearer {self._key}"} if self._key else {}
             async with (
-                httpx2.AsyncClient(headers=headers, timeout=40) as http,
+                httpx2.AsyncClient(headers=headers, timeout=40, verify=TRUSTED) as http,
                 Client(
                     streamable_http_client(self._url, http_client=http), mode=self._era
                 ) as client,

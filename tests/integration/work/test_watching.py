@@ -16,7 +16,7 @@ from shared.access import keys
 from shared.settings.settings import Settings
 from shared.stages import entry_stages
 from shared.work import lag, upkeep_loops, work_overview
-from tests.support.fixtures.system import System
+from tests.support.fixtures.system import TRUSTED, System
 from tests.support.saving import save_many
 from tests.support.typed import typed
 from tests.support.waiting import until
@@ -94,7 +94,7 @@ def status_of(system: System) -> dict[str, Any]:
 
 def metrics_of(system: System) -> dict[str, dict[str, float]]:
     """Each stage's numbers by the names that /v1/lag gives them."""
-    text = httpx2.get(f"{system.url}/metrics").text
+    text = httpx2.get(f"{system.url}/metrics", verify=TRUSTED).text
     found: dict[str, dict[str, float]] = {}
     for name, gauge in GAUGES.items():
         for stage, value in re.findall(rf'{gauge}{{stage="(.*?)"}} (.+)', text):
@@ -184,7 +184,7 @@ def test_metrics_of_the_process_stay_when_postgres_goes(make_system):
     system = make_system(database=f"postgresql://u:p@127.0.0.1:{free_port()}/x")
     system.bring_up("api")
 
-    text = httpx2.get(f"{system.url}/metrics", timeout=20).text
+    text = httpx2.get(f"{system.url}/metrics", timeout=20, verify=TRUSTED).text
 
     assert "logchord_work_known 0.0" in text
     assert "logchord_http_requests_total" in text

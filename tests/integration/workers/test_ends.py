@@ -15,6 +15,7 @@ from shared.messaging.celery_app import make_app
 from shared.messaging.nudges import send_nudge
 from shared.messaging.stage_names import METADATA_STAGE, embed_stage
 from shared.settings.settings import Settings
+from tests.support.fixtures.system import TRUSTED
 from tests.support.saving import save_many
 from tests.support.waiting import until
 
@@ -31,7 +32,9 @@ def port_of(log: str) -> int:
 
 
 def figures(port: int) -> str:
-    return httpx2.get(f"http://127.0.0.1:{port}/metrics", timeout=5).text
+    return httpx2.get(
+        f"http://127.0.0.1:{port}/metrics", timeout=5, verify=TRUSTED
+    ).text
 
 
 @pytest.mark.timeout(240)

@@ -6,6 +6,7 @@ import httpx2
 import pytest
 
 from local.server import free_port
+from tests.support.fixtures.system import TRUSTED
 from tests.support.waiting import until
 
 COUNTED = re.compile(r'logchord_branch_seconds_count\{branch="(\w+)"[^}]*\} (\d+)\.0')
@@ -26,7 +27,9 @@ def test_each_branch_of_a_search_is_counted_once_at_the_port_that_was_set(make_s
     branches = [one["name"] for one in found.json()["branches"]]
 
     def counted() -> list[tuple[str, str]]:
-        return COUNTED.findall(httpx2.get(f"http://127.0.0.1:{port}/metrics").text)
+        return COUNTED.findall(
+            httpx2.get(f"http://127.0.0.1:{port}/metrics", verify=TRUSTED).text
+        )
 
     until(lambda: len(counted()) >= len(branches), within_seconds=10)
     assert len(branches) >= 2

@@ -13,6 +13,7 @@ from psycopg import Connection
 from shared.messaging.nudges import send_nudge
 from shared.messaging.stage_names import METADATA_STAGE
 from tests.support.fixtures import system
+from tests.support.fixtures.system import TRUSTED
 from tests.support.saving import save_entry
 from tests.support.waiting import eventually, until
 from workers.runtime.worker_kinds import KINDS
@@ -108,7 +109,7 @@ def shows(system) -> bool:
     port = system.environment["FLOWER_PORT"]
     try:
         url = f"http://127.0.0.1:{port}/healthcheck"
-        return httpx2.get(url, trust_env=False).is_success
+        return httpx2.get(url, trust_env=False, verify=TRUSTED).is_success
     except httpx2.TransportError:
         return False
 

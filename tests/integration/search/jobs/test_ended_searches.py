@@ -11,7 +11,7 @@ import psycopg
 import pytest
 
 from local.server import free_port
-from tests.support.fixtures.system import BIN, System
+from tests.support.fixtures.system import BIN, TRUSTED, System
 from tests.support.typed import typist
 from tests.support.waiting import until
 
@@ -34,7 +34,7 @@ def body(deadline_ms: int, **fields: Any) -> dict[str, Any]:
 
 def counted(url: str) -> dict[str, float]:
     """Return how many of each are counted, without those of which there are none."""
-    text = httpx2.get(f"{url}/metrics").text
+    text = httpx2.get(f"{url}/metrics", verify=TRUSTED).text
     found = re.findall(
         r"^logchord_((?:jobs_total|(?:search|branch)_seconds_count)\{.*\}) (.*)$",
         text,
