@@ -7,8 +7,8 @@ from itertools import islice
 from uuid import UUID
 
 from shared.answers import compose_answer
-from shared.answers.answer_parts import BY_WORDS, PartsAnswerer
 from shared.answers.choice import sentence_meaning
+from shared.answers.choice.answer_parts import BY_WORDS, PartsAnswerer
 from shared.answers.choice.choose_sentences import MOST_CHARACTERS
 from shared.answers.choice.count_entries import MOST_COUNTED
 from shared.answers.choice.part_answer import Meanings, PartAnswer, answer_part
@@ -16,9 +16,7 @@ from shared.answers.choice.sentence_score import ScoredSentence
 from shared.answers.compose_answer import Marks, Unsaid
 from shared.answers.evidence.evidence import EvidenceEntry
 from shared.answers.evidence.load_evidence import add_newest, load_evidence
-from shared.answers.evidence.newest_matches import (
-    read_newest_matches,
-)
+from shared.answers.evidence.newest_matches import read_newest_matches
 from shared.answers.question import question_scope
 from shared.answers.question.answer_kinds import find_kind
 from shared.answers.question.question import (
