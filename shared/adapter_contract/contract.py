@@ -1,7 +1,7 @@
 """What an adapter is: a class that knows the wire of one logbook software.
 
-It imports this room, `shared.text`, `shared.errors` and its own libraries, nothing
-else; Postgres, leases, schedules and metrics are the runtime's (`shared.sources`).
+What it may import of ours, `workers/adapters/kit/imports.py` holds: no Postgres, no
+leases, schedules or metrics. These are the business of a run (`shared.sources.runs`).
 """
 
 from __future__ import annotations

@@ -29,10 +29,10 @@ _OTHER_WAYS = tuple(
         r"\A\W*[Ww]ho (?:has |had )?(?:\w+ly )?(\w+[^\Ws])\b",
         r"\b[Ww](?:urden?|orden)\b.*?\b([^\WA-Z]+(?:t|en))\W*\Z",
         r"\b(?:hat|haben|ist|sind)\b.*?\b((?!\d)[^\WA-Z]+(?:t|en))\W*\Z",
-        r"\b\u00e9t\u00e9 (?:\w+ment )?(\w+(?:\u00e9e?s?|ie?s?|ite?s?|ise?s?|ue?s?))\b",
+        r"\b\u00e9t\u00e9 (?:\w+ment )?(\w+[\u00e9iust]e?s?)\b",
         r"\b(?:a|ont)(?:-t)?-(?:il|elle|on|ils|elles) (\w+(?:\u00e9|i|it|is|u))\b",
-        r"\b(?:stat[oaie]|venn?e|[Cc]hi ha) (\w+(?:[aiu]t|[oe]rt|ess)[oaie])\b",
-        r"\b(?:fue|fueron|sido|[Qq]ui\u00e9n ha) (\w+(?:[ai]d|est|ert|[io]t)[oa]s?)\b",
+        r"\b(?:stat[oaie]|venn?e|[Cc]hi ha) (\w+[st][oaie])\b",
+        r"\b(?:fue|fueron|sido|[Qq]ui\u00e9n ha) (\w+(?:[dt]|ch)[oa]s?)\b",
     )
 )
 # `Why did the helium compressor stop?`

@@ -359,3 +359,22 @@ def test_the_last_time_is_asked_for_in_five_languages(question, *, is_of_last) -
     assert asked.is_of_last == is_of_last
     asks = {"last", "derni\u00e8re", "fois", "zuletzt", "ultima", "\u00faltima"}
     assert not is_of_last or asks.isdisjoint(asked.words)
+
+
+@pytest.mark.parametrize(
+    ("asked", "deed"),
+    [
+        ("Quando \u00e8 stata sostituita la pompa?", "sostituita"),
+        ("Quando \u00e8 stata rimossa la pompa?", "rimossa"),
+        ("Quando \u00e8 stato perso il fascio?", "perso"),
+        ("Quando \u00e8 stato spento il klystron?", "spento"),
+        ("Chi ha chiuso la valvola?", "chiuso"),
+        ("Chi ha rotto la guarnizione?", "rotto"),
+        ("Quand la vanne a-t-elle \u00e9t\u00e9 ouverte ?", "ouverte"),
+        ("Quand le klystron a-t-il \u00e9t\u00e9 \u00e9teint ?", "\u00e9teint"),
+        ("\u00bfCu\u00e1ndo fue resuelto el fallo?", "resuelto"),
+        ("Quando \u00e8 stato il primo arresto?", ""),
+    ],
+)
+def test_a_participle_of_no_rule_is_a_deed_too(asked: str, deed: str) -> None:
+    assert read_part(asked, asked, PLAIN).deed == deed
