@@ -13,6 +13,7 @@ from shared.times.rfc3339 import timestamp
 from tests.contract import corpus
 from tests.contract.corpus import Row
 from tests.support.fixtures.system import System
+from tests.support.written import push_found
 
 JSON = {"Content-Type": "application/json"}
 
@@ -119,10 +120,7 @@ def client(running: System) -> Iterator[httpx2.Client]:
     """A caller whose facility has an entry that can be found."""
     token = running.key(tenant="corpus")
     with running.client(token) as client:
-        answer = client.post(
-            "/v1/entries?wait_for=index&wait_ms=30000", json={"text": "a vacuum pump"}
-        )
-        assert answer.json()["indexed"], answer.text
+        push_found(client, [{"text": "a vacuum pump"}])
         yield client
 
 
@@ -132,10 +130,7 @@ def test_an_odd_text_is_kept_as_it_is_flagged_and_found(client):
         {"external_id": name, "title": f"odd{number}", "text": text}
         for number, (name, (text, _, _)) in enumerate(corpus.ODD_TEXTS.items())
     ]
-    answer = client.post(
-        "/v1/entries?wait_for=index&wait_ms=30000", json={"entries": entries}
-    )
-    assert answer.json()["indexed"], answer.text
+    push_found(client, entries)
 
     for number, (name, row) in enumerate(corpus.ODD_TEXTS.items()):
         text, flags, asked = row
@@ -249,10 +244,7 @@ def test_an_entry_of_each_domain_is_found_by_its_kind(client):
         {"external_id": f"domain {kind}", "kind": kind, "text": "Domainfixture"}
         for kind in KINDS
     ]
-    answer = client.post(
-        "/v1/entries?wait_for=index&wait_ms=30000", json={"entries": entries}
-    )
-    assert answer.json()["indexed"], answer.text
+    push_found(client, entries)
 
     for kind in KINDS:
         body = {"query": "domainfixture", "filters": {"kind": kind}}

@@ -1,5 +1,6 @@
 """One entry of many fields, and how its writes are read in tests."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import httpx2
@@ -28,6 +29,17 @@ def push(client: httpx2.Client, **fields: Any) -> dict[str, Any]:
     answer = client.post("/v1/entries", json={"text": "x", **fields})
     assert answer.is_success, answer.text
     return answer.json()
+
+
+def push_found(client: httpx2.Client, entries: Sequence[dict[str, Any]]) -> list[Any]:
+    """Push entries and return once every one of them can be found."""
+    answer = client.post(
+        "/v1/entries?wait_for=index&wait_ms=30000", json={"entries": [*entries]}
+    )
+    body = answer.json()
+    assert body["indexed"], body
+    items: list[Any] = body["items"]
+    return items
 
 
 def code_of(answer: httpx2.Response) -> str:

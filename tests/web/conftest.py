@@ -8,6 +8,7 @@ import pytest
 
 from tests.support.attached import attach_picture
 from tests.support.fixtures.system import System
+from tests.support.written import push_found
 
 FELL = "I think it simply fell shut when air sagged."
 HOSTILE = (
@@ -95,8 +96,8 @@ def own_logbook(client: httpx2.Client) -> httpx2.Client:
 
 def fill(client: httpx2.Client) -> None:
     """Push the entries of the logbook, and their pictures."""
-    push(client, [FIRST])
-    push(client, ENTRIES)
+    push_found(client, [FIRST])
+    push_found(client, ENTRIES)
     entry = client.get("/e/api/OPS-1").json()
     for name, colour in (("scope.png", "navy"), ("trend.png", "teal")):
         attach_picture(client, entry, name, colour)
@@ -126,11 +127,3 @@ def more_pages(logbook: httpx2.Client, running: System, tenant: str) -> list[str
         f"/why-not?job={ended}&entry=%3Cscript%3Ealert(1)%3C/script%3E",
         *(f"/threads/{one}" for one in threads),
     ]
-
-
-def push(client: httpx2.Client, entries: list[dict[str, Any]]) -> None:
-    """Push entries, and return once words find them."""
-    answer = client.post(
-        "/v1/entries?wait_for=index&wait_ms=30000", json={"entries": entries}
-    )
-    assert answer.status_code in {200, 201}, answer.text

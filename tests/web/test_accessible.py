@@ -5,7 +5,7 @@ from playwright.sync_api import Page
 
 from tests.support.axe import PAGES, QUESTION, problems
 from tests.support.fixtures.browser import NARROW, WIDE
-from tests.web.conftest import push
+from tests.support.written import push_found
 
 NARROWEST = 320
 # 1.4.12: nothing is lost when text is set as wide as this.
@@ -92,7 +92,7 @@ NAMED_LONG = (
 def test_what_has_no_place_to_break_is_no_wider_than_a_narrow_screen(
     own_logbook, open_tab
 ) -> None:
-    push(own_logbook, [LONG])
+    push_found(own_logbook, [LONG])
     tab = open_tab(width=NARROWEST, scopes=("admin",))
     wide = {path: too_wide(tab.show(path)) for path in NAMED_LONG}
 

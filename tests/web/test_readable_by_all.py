@@ -8,7 +8,7 @@ from playwright.sync_api import expect
 
 from tests.support.axe import QUESTION
 from tests.support.fixtures.browser import NARROW, WIDE, Tab
-from tests.web.conftest import push
+from tests.support.written import push_found
 
 # 2.4.11: whether whatever has the focus is covered wholly by something else.
 HIDDEN = """() => {
@@ -60,7 +60,9 @@ def test_a_text_has_its_own_direction_and_turns_nothing_round_beside_it(
 ) -> None:
     turned = "Mallory \u202eyrollaM"
     said = {"text": "תקלה במגנט QD-3 תוקנה.", "authors": [turned]}
-    push(own_logbook, [{"external_id": "RTL", "title": "QD-3 \u202eevlaV", **said}])
+    push_found(
+        own_logbook, [{"external_id": "RTL", "title": "QD-3 \u202eevlaV", **said}]
+    )
     tab = open_tab()
     hit = tab.show("/search?q=QD-3&mode=keyword").locator("li.hit")
 

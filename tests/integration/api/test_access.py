@@ -14,6 +14,7 @@ import pytest
 from shared.access import keys
 from tests.support.fixtures.system import System
 from tests.support.waiting import until
+from tests.support.written import push_found
 
 OPEN, ANY = "open", "any"
 ABSENT = str(uuid4())
@@ -402,17 +403,6 @@ def test_no_search_finds_what_another_tenant_reader_or_logbook_owns(
     assert names == ["open"], found.text
     names = [hit["external_id"] for hit in elsewhere.json()["results"]]
     assert names == ["theirs"], elsewhere.text
-
-
-def push_found(client: httpx2.Client, entries: list[dict[str, Any]]) -> list[Any]:
-    """Push entries and return once every one of them can be found."""
-    answer = client.post(
-        "/v1/entries?wait_for=index&wait_ms=30000", json={"entries": entries}
-    )
-    body = answer.json()
-    assert body["indexed"], body
-    items: list[Any] = body["items"]
-    return items
 
 
 @pytest.fixture(scope="module")

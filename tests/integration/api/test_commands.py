@@ -13,6 +13,7 @@ from tests.support.commands import run_command
 from tests.support.fixtures.servers import create_database, drop_database, of_database
 from tests.support.fixtures.system import BIN, System
 from tests.support.typed import typist
+from tests.support.written import push_found
 
 JSONL = """{"external_id": "1", "text": "one"}
 no json
@@ -288,9 +289,9 @@ def test_eval_weighs_how_well_judged_questions_are_answered(
         "2": "The chiller of hall 3 leaks glycol.",
         "3": "Door of the hutch left open.",
     }
-    for number, text in entries.items():
-        body = {"external_id": number, "text": text}
-        client.post("/v1/entries", json=body, params={"wait_for": "index"})
+    push_found(
+        client, [{"external_id": name, "text": text} for name, text in entries.items()]
+    )
     run = typist(running, tmp_path, running.key(tenant=tenant))
     questions = tmp_path / "questions.jsonl"
     asked: list[dict[str, object]] = [
@@ -341,11 +342,11 @@ def test_eval_weighs_how_well_judged_questions_are_answered(
 def test_search_says_why_waits_or_not_and_takes_a_minus_for_not(
     running: System, tenant: str, client: httpx2.Client, tmp_path: Path
 ):
-    for number, text in (("1", "Cavity tripped on arc."), ("2", "Cavity injection.")):
-        client.post(
-            "/v1/entries?wait_for=index&wait_ms=30000",
-            json={"external_id": f"OPS-{number}", "title": "", "text": text},
-        )
+    entries = [
+        {"external_id": "OPS-1", "title": "", "text": "Cavity tripped on arc."},
+        {"external_id": "OPS-2", "title": "", "text": "Cavity injection."},
+    ]
+    push_found(client, entries)
     run = typist(running, tmp_path, running.key(tenant=tenant))
 
     told = run(

@@ -10,7 +10,7 @@ import httpx2
 import pytest
 
 from tests.support.waiting import are_worked_on, until
-from tests.support.written import ok
+from tests.support.written import ok, push_found
 
 QUERY = "/v1/search/query"
 JOBS = "/v1/search/jobs"
@@ -220,8 +220,7 @@ def test_a_spreadsheet_runs_nothing_of_a_file(admin: httpx2.Client) -> None:
         {"external_id": f"{n}", "title": cell, "text": f"formula {cell}"}
         for n, cell in enumerate(cells)
     ]
-    query = "/v1/entries?wait_for=index&wait_ms=30000"
-    assert admin.post(query, json={"entries": entries}).status_code < 300
+    push_found(admin, entries)
     text = exported(admin, "csv", query="formula", sort="oldest")
     head, *rows, last = list(csv.reader(io.StringIO(text, newline="")))
     titles = {row[head.index("title")] for row in rows}
@@ -232,7 +231,7 @@ def test_a_spreadsheet_runs_nothing_of_a_file(admin: httpx2.Client) -> None:
 @pytest.mark.requirement("P10", "SEC2")
 def test_a_file_and_a_count_hold_nothing_of_anothers(running, tenant) -> None:
     everybody = {"text": "klystron open", "external_id": "open"}
-    closed = [
+    closed: list[dict[str, Any]] = [
         {"text": "klystron closed", "external_id": "closed", "readers": ["x"]},
         {"text": "klystron nobody", "external_id": "nobody", "readers": []},
         {
@@ -241,13 +240,10 @@ def test_a_file_and_a_count_hold_nothing_of_anothers(running, tenant) -> None:
             "visible_from": "2199-01-01T00:00:00Z",
         },
     ]
-    where = "/v1/entries?wait_for=index&wait_ms=30000"
     with running.client(running.key(tenant=f"{tenant}-b")) as theirs:
-        entry = {"entries": [{"text": "klystron theirs", "external_id": "theirs"}]}
-        assert theirs.post(where, json=entry).status_code < 300
+        push_found(theirs, [{"text": "klystron theirs", "external_id": "theirs"}])
         with running.client(running.key(tenant=tenant)) as ours:
-            made = ours.post(where, json={"entries": [everybody, *closed]})
-            assert made.status_code < 300, made.text
+            push_found(ours, [everybody, *closed])
             for client, name in ((ours, "open"), (theirs, "theirs")):
                 text = exported(client, "jsonl", query="klystron")
                 *rows, last = [json.loads(line) for line in text.splitlines()]

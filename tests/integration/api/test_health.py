@@ -14,6 +14,7 @@ import pytest
 from api.operations.health_checks import SharedLogin
 from shared.errors import DatabaseQueryError
 from tests.support.fixtures.system import ROOT, System
+from tests.support.written import push_found
 
 
 def test_alive_touches_nothing(api: System):
@@ -22,9 +23,7 @@ def test_alive_touches_nothing(api: System):
 
 @pytest.mark.requirement("S1-57")
 def test_health_has_exactly_the_shape_of_the_reference(running: System, client):
-    client.post(
-        "/v1/entries?wait_for=index&wait_ms=30000", json={"text": "a vacuum pump"}
-    )
+    push_found(client, [{"text": "a vacuum pump"}])
 
     answer = httpx2.get(f"{running.url}/health")
 

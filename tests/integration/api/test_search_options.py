@@ -12,6 +12,7 @@ from api.cli import api_client
 from api.cli.main import main
 from tests.support.fixtures.system import System
 from tests.support.typed import Run, typist
+from tests.support.written import push_found
 
 Faulty = Callable[..., tuple[object, str]]
 ENTRIES: list[dict[str, Any]] = [
@@ -25,10 +26,7 @@ ENTRIES: list[dict[str, Any]] = [
 def logbook(client: httpx2.Client) -> None:
     for minute, entry in enumerate(ENTRIES):
         given = {"source": "api", "entry_time": f"2026-03-02T05:{minute:02}:00Z"}
-        answer = client.post(
-            "/v1/entries?wait_for=index&wait_ms=30000", json={**given, **entry}
-        )
-        assert answer.is_success, answer.text
+        push_found(client, [{**given, **entry}])
 
 
 @pytest.fixture

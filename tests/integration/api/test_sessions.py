@@ -22,6 +22,7 @@ from shared.text.facility import devices
 from shared.text.facility.facility import PLAIN
 from shared.times.calendar import NO_CLOCK
 from tests.support.waiting import until
+from tests.support.written import push_found
 
 MINUTE = 60.0
 OWN = replace(
@@ -170,9 +171,7 @@ def logbook(admin: httpx2.Client) -> httpx2.Client:
             "logbooks": ["rf"],
         },
     ]
-    body = {"entries": [{"source": "api", **one} for one in entries]}
-    answer = admin.post("/v1/entries?wait_for=index&wait_ms=30000", json=body)
-    assert answer.is_success, answer.text
+    push_found(admin, entries)
 
     def found() -> bool:
         results = asked(admin, "power supply warm")["results"]

@@ -22,7 +22,7 @@ from tests.support.fixtures.system import System
 from tests.support.fixtures.workers import MakeContext
 from tests.support.typed import typist
 from tests.support.waiting import until
-from tests.support.written import ok
+from tests.support.written import ok, push_found
 from workers.tasks import chores
 
 ENGINES = ("os_bm25", "pg_fts")
@@ -64,9 +64,7 @@ def test_a_term_is_searched_as_what_was_approved_and_not_before_nor_after(
     client: httpx2.Client, admin: httpx2.Client
 ) -> None:
     searcher = client
-    entries = {"entries": [LONG, OTHER]}
-    answer = client.post("/v1/entries?wait_for=index&wait_ms=30000", json=entries)
-    assert answer.status_code == 200, answer.text
+    push_found(client, [LONG, OTHER])
 
     told = proposed(searcher, "BPM", "beam position monitor")
     assert (told["term"], told["state"]) == ("BPM", "proposed")

@@ -6,11 +6,12 @@ from collections.abc import Iterator
 import httpx2
 import pytest
 
-from tests.integration.web.test_search_page import HTML, push, search, show
+from tests.integration.web.test_search_page import HTML, search, show
 from tests.support.attached import attach_picture
 from tests.support.fixtures.system import System
 from tests.support.read_page import Element
 from tests.support.waiting import until
+from tests.support.written import push_found
 
 THREAD = [
     {
@@ -57,7 +58,7 @@ VALUES = [
 def logbook(running: System, lasting_tenant: str) -> Iterator[httpx2.Client]:
     """Its reader; all of this file's entries are in the index, one with two files."""
     with running.client(running.key(tenant=lasting_tenant)) as client:
-        push(client, [*THREAD, *VALUES])
+        push_found(client, [*THREAD, *VALUES])
         entry = client.get("/e/api/T-1").json()
         for name in ("scope.png", "trend.png"):
             attach_picture(client, entry, name)
@@ -214,7 +215,9 @@ def test_a_job_is_asked_again_and_stopped_by_forms(
 
 def test_an_answer_marks_what_it_cites_and_was_removed_since(client) -> None:
     texts = ("Valve 8 closed since air was low.", "Valve 8 is open again, air is back.")
-    push(client, [{"external_id": f"R-{n}", "text": t} for n, t in enumerate(texts, 1)])
+    push_found(
+        client, [{"external_id": f"R-{n}", "text": t} for n, t in enumerate(texts, 1)]
+    )
     asked = {"query": "why did valve 8 close", "mode": "keyword", "synthesize": True}
     job = client.post("/v1/search/jobs", json=asked).json()["job_id"]
     client.get(f"/v1/search/jobs/{job}", params={"wait_ms": 20_000})
@@ -229,7 +232,7 @@ def test_an_answer_marks_what_it_cites_and_was_removed_since(client) -> None:
 
 
 def test_what_was_deleted_says_when_and_why(client: httpx2.Client) -> None:
-    push(client, [{"external_id": "D-1", "text": "Written in the wrong book."}])
+    push_found(client, [{"external_id": "D-1", "text": "Written in the wrong book."}])
     entry = client.get("/e/api/D-1").json()
     reason = {"reason": "wrong <b>book</b>"}
     gone = client.delete(f"/v1/entries/{entry['entry_id']}", params=reason)

@@ -4,9 +4,10 @@ import httpx2
 import pytest
 
 from tests.integration.api.test_unified_search import events_of
-from tests.integration.web.test_search_page import ENTRIES, HTML, QUESTION, push, search
+from tests.integration.web.test_search_page import ENTRIES, HTML, QUESTION, search
 from tests.support.fixtures.system import System
 from tests.support.waiting import until
+from tests.support.written import push_found
 
 VAIN = "gate valve 8 exploded"
 
@@ -15,7 +16,7 @@ VAIN = "gate valve 8 exploded"
 def test_questions_ways_out_and_opened_hits_of_a_browser_are_one_session(
     client: httpx2.Client, running: System, tenant: str
 ) -> None:
-    push(client, ENTRIES)
+    push_found(client, ENTRIES)
     vain = search(client, VAIN)
     assert not [*vain.every("section", cls="answer-grounded")]
     # Asked anew by the same browser, which answers with its cookie.

@@ -10,6 +10,7 @@ from api.web.search_form import SearchForm
 from tests.support.fixtures.system import System
 from tests.support.read_page import Element, read_page
 from tests.support.web_app import WINDOW
+from tests.support.written import push_found
 
 HTML = {"accept": "text/html"}
 QUESTION = "why did gate valve 8 close with beam in the machine"
@@ -37,13 +38,6 @@ ENTRIES: list[dict[str, Any]] = [
 ]
 
 
-def push(client: httpx2.Client, entries: list[dict[str, Any]]) -> None:
-    answer = client.post(
-        "/v1/entries?wait_for=index&wait_ms=30000", json={"entries": entries}
-    )
-    assert answer.status_code == 200, answer.text
-
-
 def show(client: httpx2.Client, path: str, status: int = 200) -> Element:
     answer = client.get(path, headers=HTML)
     assert answer.status_code == status, answer.text
@@ -58,7 +52,7 @@ def search(client: httpx2.Client, query: str, **more: str) -> Element:
 
 
 def test_an_answer_leads_to_the_sentence_that_it_cites(client: httpx2.Client) -> None:
-    push(client, ENTRIES)
+    push_found(client, ENTRIES)
 
     page = search(client, QUESTION)
 
@@ -78,7 +72,7 @@ def test_an_answer_leads_to_the_sentence_that_it_cites(client: httpx2.Client) ->
 
 
 def test_a_hit_leads_to_its_entry_with_what_was_asked_for_marked(client) -> None:
-    push(client, ENTRIES)
+    push_found(client, ENTRIES)
 
     page = search(client, "compressor")
 
@@ -95,7 +89,7 @@ def test_a_hit_leads_to_its_entry_with_what_was_asked_for_marked(client) -> None
 
 
 def test_what_a_question_was_read_as_is_taken_away_by_a_link(client) -> None:
-    push(client, ENTRIES)
+    push_found(client, ENTRIES)
 
     page = search(client, "gate valve in February 2026")
 
@@ -106,7 +100,7 @@ def test_what_a_question_was_read_as_is_taken_away_by_a_link(client) -> None:
 
 
 def test_a_time_that_is_clicked_stands_in_place_of_the_words_for_one(client) -> None:
-    push(client, ENTRIES)
+    push_found(client, ENTRIES)
 
     page = search(client, "gate valve in February 2026")
     shifting = page.one("p", cls="shift-window")
@@ -123,7 +117,7 @@ def test_a_time_that_is_clicked_stands_in_place_of_the_words_for_one(client) -> 
 
 
 def test_every_view_is_json_at_the_same_address(client: httpx2.Client) -> None:
-    push(client, ENTRIES)
+    push_found(client, ENTRIES)
 
     found = client.get(
         "/search.json", params={"q": "compressor", "mode": "keyword"}
@@ -141,7 +135,7 @@ def test_every_view_is_json_at_the_same_address(client: httpx2.Client) -> None:
 
 
 def test_what_is_counted_stands_behind_the_hits_as_links(client: httpx2.Client) -> None:
-    push(client, ENTRIES)
+    push_found(client, ENTRIES)
 
     page = search(client, "gate valve")
 
@@ -161,7 +155,7 @@ def test_what_is_counted_stands_behind_the_hits_as_links(client: httpx2.Client) 
 
 @pytest.mark.parametrize("words", ["gate valve", "gate valve giraffe", "giraffe"])
 def test_what_is_counted_is_what_a_search_by_the_same_words_counts(client, words):
-    push(client, ENTRIES)
+    push_found(client, ENTRIES)
     asked = SearchForm(q=words).counts_request()
 
     shown = client.get("/search.json", params={"q": words}).json()["facets"]
@@ -177,7 +171,7 @@ def test_what_is_counted_is_what_a_search_by_the_same_words_counts(client, words
 
 @pytest.mark.requirement("U20")
 def test_a_list_by_time_is_paged_by_links(client: httpx2.Client) -> None:
-    push(
+    push_found(
         client,
         [
             {
@@ -202,7 +196,7 @@ def test_a_list_by_time_is_paged_by_links(client: httpx2.Client) -> None:
 
 @pytest.mark.requirement("U20")
 def test_a_list_by_time_says_where_it_ends_and_goes_on(client: httpx2.Client) -> None:
-    push(
+    push_found(
         client,
         [
             {
@@ -224,7 +218,7 @@ def test_a_list_by_time_says_where_it_ends_and_goes_on(client: httpx2.Client) ->
 
 
 def test_a_misspelt_question_is_offered_as_entries_spell_it(client) -> None:
-    push(client, ENTRIES)
+    push_found(client, ENTRIES)
 
     page = search(client, "comprssor restarted", mode="keyword")
 
@@ -236,7 +230,7 @@ def test_a_misspelt_question_is_offered_as_entries_spell_it(client) -> None:
 
 
 def test_an_entry_of_others_is_not_opened_beside_the_list(client, running) -> None:
-    push(client, ENTRIES)
+    push_found(client, ENTRIES)
     with running.client() as other:
         written = {"text": "secret", "external_id": "THEIRS-1"}
         assert other.post("/v1/entries", json=written).is_success
@@ -248,7 +242,7 @@ def test_an_entry_of_others_is_not_opened_beside_the_list(client, running) -> No
 
 
 def test_nothing_found_and_nothing_allowed_are_different_pages(client, running, tenant):
-    push(client, ENTRIES)
+    push_found(client, ENTRIES)
 
     nothing = search(client, "zyzzyva", mode="keyword")
     assert nothing.one(cls="empty-nothing").one("h2").text == "No results"
@@ -288,7 +282,7 @@ def test_a_browser_shows_the_box_while_it_is_searched(running, tenant) -> None:
 
 
 def test_a_search_of_which_a_part_fails_says_which(running, client, tenant) -> None:
-    push(client, ENTRIES)
+    push_found(client, ENTRIES)
     fault = {**HTML, "X-Logchord-Fault": "branch=semantic;error=embedding_unavailable"}
     with running.client(running.key(tenant=tenant, scopes=("admin",))) as admin:
         answer = admin.get("/search?q=valve&mode=hybrid", headers=fault)
@@ -303,7 +297,7 @@ def test_a_search_of_which_a_part_fails_says_which(running, client, tenant) -> N
 
 def test_a_text_that_is_html_is_shown_and_never_run(client: httpx2.Client) -> None:
     hostile = "<script>alert(1)</script><img src=x onerror=alert(2)> valve"
-    push(client, [{"external_id": "X<1>", "title": hostile, "text": hostile}])
+    push_found(client, [{"external_id": "X<1>", "title": hostile, "text": hostile}])
 
     page = search(client, "valve")
     entry = show(client, page.one("a", cls="open")["href"])
@@ -319,7 +313,9 @@ def test_a_text_that_is_html_is_shown_and_never_run(client: httpx2.Client) -> No
 
 @pytest.mark.requirement("U28")
 def test_the_first_page_lists_the_newest_entries_by_shift(client) -> None:
-    push(client, [{**ENTRIES[0], "shift": "owl"}, {**ENTRIES[1], "shift": "early"}])
+    push_found(
+        client, [{**ENTRIES[0], "shift": "owl"}, {**ENTRIES[1], "shift": "early"}]
+    )
 
     page = show(client, "/")
 
