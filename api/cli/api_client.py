@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import ssl
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
@@ -56,7 +57,18 @@ def open_client(out: output.Output) -> httpx2.Client:
         headers=headers,
         timeout=httpx2.Timeout(_ANSWER_SECONDS, connect=_CONNECT_SECONDS),
         trust_env=not is_here(url),
+        verify=_authorities(url),
     )
+
+
+def _authorities(url: str) -> ssl.SSLContext | bool:
+    """Return whose certificates are believed: nobody's where none can be shown.
+
+    True stands for all known authorities: to read them takes 18 ms of every command.
+    """
+    if is_here(url) and httpx2.URL(url).scheme == "http":
+        return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    return True
 
 
 def _check(url: str, key: str) -> None:
