@@ -53,7 +53,9 @@ class PartsAnswerer:
         )
         if translated is not None:
             part = _prefer(part, self._choose(one, translated))
-        if part.judgement.status == "grounded" or part.unnamed:
+        # Where they have its own words, entries are found by a search.
+        is_foreign = any(map(one.list_translated, part.judgement.unsupported))
+        if part.judgement.status == "grounded" or part.unnamed or not is_foreign:
             return part
         return self._answer_translated(one) or part
 
@@ -66,6 +68,8 @@ class PartsAnswerer:
             self.context.pool, self.plan, one, self.left.left_ms
         )
         more = add_newest(self.entries, rows, self.context.facility)
+        if len(more) == len(self.entries):
+            return None
         part = self._choose(one, more)
         # Where no slot is to be filled, the words alone tell an answer.
         is_open = one.kind in {"what", "which"} and part.judgement.unsupported

@@ -23,7 +23,7 @@ def count_entries(
     Names may stand around the sentence. Of one occasion several entries may tell, so
     that their threads are counted, too.
     """
-    if not question.plain_words:
+    if not (entries and question.plain_words):
         return None
     scored = SentenceScores(question, entries).score_by_words()
     saying = [

@@ -261,6 +261,8 @@ class Question:
         """Return the terms of other languages for a word, or for each of a compound."""
         if word in {one.written for one in self.names}:
             return [frozenset(f"{IDENT_PREFIX}{one}" for one in self.terms_of(word))]
+        if word not in self.words:
+            return []
         others = [one for one in self.terms if one not in self.languages]
         parts = [self._parts_of(word, one) for one in others]
         if any(parts):
