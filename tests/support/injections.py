@@ -7,8 +7,6 @@ from urllib.parse import quote
 
 import httpx2
 
-from tests.support.written import push_found
-
 _ORDERS = (
     *("OR 1=1", "OR 'a'='a'", "AND 1=(SELECT 1)", "HAVING 1=1", "ORDER BY 99"),
     *("UNION SELECT NULL,NULL", "UNION ALL SELECT token_hash FROM api_key"),
@@ -53,7 +51,9 @@ def push(client: httpx2.Client, strings: Sequence[str]) -> int:
     """Write what says these, and what says nothing; return how many there are."""
     plain = [entry(name, f"{name} magnet valve pump") for name in QUIET]
     sent = [*plain, *(entry(said, said) for said in strings)]
-    return len(push_found(client, sent))
+    path = "/v1/entries?wait_for=index&wait_ms=30000"
+    ok(client.post(path, json={"entries": sent}))
+    return len(sent)
 
 
 def is_indexed(client: httpx2.Client) -> bool:
