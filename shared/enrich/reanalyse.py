@@ -4,8 +4,7 @@ A release or the facility's file may change what a text comes to, and what is kn
 its entry, and so may what its source or tenant says of its texts; each row of
 `entry_text` says which analyser made it, each of `entry_finding` by which rules and
 lists. What an older release read has no place among its like yet.
-A stage that is new, or of another version, looks at what it has not looked at. What
-nobody could read, and an older release left without words, has a plain split of them.
+A stage that is new, or of another version, looks at what it has not looked at.
 """
 
 import json
@@ -16,31 +15,23 @@ from uuid import UUID
 
 from psycopg import Connection
 
-from shared.enrich import entry_facts, plain_fallback
+from shared.enrich import entry_facts
 from shared.log import get_logger
-from shared.messaging.stage_names import (
-    ATTACHMENTS_STAGE,
-    DUPLICATES_STAGE,
-    METADATA_STAGE,
-)
-from shared.postgres.fetch_rows import fetch_all, fetch_value
+from shared.messaging.stage_names import DUPLICATES_STAGE, METADATA_STAGE
+from shared.postgres.fetch_rows import fetch_all
 from shared.postgres.pool import Pool, connection
 from shared.settings.settings import Settings
 from shared.settings.text_expectations import find_expectations
-from shared.stages import entry_stages
 from shared.stages.installed_stages import Stage
 from shared.text.analysis import analyser
 from shared.text.facility.facility import Facility
 from shared.work import backlog
-from shared.work import due_work as due
 from shared.work.backlog import Named
 from shared.work.chore_records import Progress
 
 log = get_logger()
 
 STEP_ENTRIES = 1000
-# While one of them is due somebody is to read the entry.
-_READERS = [ATTACHMENTS_STAGE, METADATA_STAGE]
 # In the cursor of the chore and in its result: by what all entries were looked at.
 READ_BY = "read_by"
 
@@ -61,24 +52,12 @@ _PAGE: LiteralString = """
            AND NOT EXISTS (SELECT FROM quarantine q
                             WHERE q.entry_id = t.entry_id
                               AND q.stage = ANY(%(stages)s))
-           AND e.deleted_at IS NULL AS is_older,
-           t.entry_id IS NULL AND e.deleted_at IS NULL
-           AND NOT EXISTS (SELECT FROM work w
-                            WHERE w.entry_id = e.id AND w.stage = ANY(%(readers)s))
-               AS is_given_up
+           AND e.deleted_at IS NULL AS is_older
       FROM entry e
       LEFT JOIN entry_text t ON t.entry_id = e.id
      WHERE %(after)s::uuid IS NULL OR e.id > %(after)s
      ORDER BY e.id
      LIMIT %(limit)s"""
-# Asked once more under the lock of its entry: it may have been read meanwhile.
-_IS_READ: LiteralString = """
-    SELECT EXISTS (SELECT FROM entry_text t WHERE t.entry_id = e.id)
-           OR EXISTS (SELECT FROM work w
-                       WHERE w.entry_id = e.id AND w.stage = ANY(%(readers)s))
-      FROM entry e
-     WHERE e.id = %(entry_id)s AND e.tenant = %(tenant)s AND e.deleted_at IS NULL"""
-
 
 # For each stage: the entries of this page that its present version has not read.
 _LACKING: LiteralString = """
@@ -104,8 +83,6 @@ class _AnalysedRow:
     tenant: str
     has_words: bool
     is_older: bool
-    # Nobody will read it: it was quarantined, or taken from there and left.
-    is_given_up: bool
 
 
 def read_by(facility: Facility) -> str:
@@ -128,7 +105,6 @@ def prepare(
         **_facts_versions(settings, facility),
         "stage": METADATA_STAGE,
         "stages": [METADATA_STAGE, DUPLICATES_STAGE],
-        "readers": _READERS,
         "after": came["after"],
         "limit": STEP_ENTRIES,
     }
@@ -136,9 +112,6 @@ def prepare(
         page = fetch_all(conn, _AnalysedRow, _PAGE, given)
         read = [row.entry_id for row in page if row.has_words]
         lacking = _lacking(conn, read, finders)
-    for row in page:
-        if row.is_given_up:
-            _stand_in(pool, row, settings, facility)
     older = [(row.tenant, row.entry_id) for row in page if row.is_older]
     wanted = {METADATA_STAGE: older, **lacking}
     # In the order in which a page of new entries makes them due.
@@ -154,29 +127,6 @@ def prepare(
         return Progress(went, done + len(page))
 
     return commit
-
-
-def _stand_in(
-    pool: Pool, row: _AnalysedRow, settings: Settings, facility: Facility
-) -> None:
-    """Give an entry that nobody could read a plain split of its words; twice is once.
-
-    Releases before left what they quarantined without a word to be found by.
-    """
-    given = {"entry_id": row.entry_id, "tenant": row.tenant, "readers": _READERS}
-    with connection(pool) as conn:
-        plain_fallback.lock(conn, row.tenant, row.entry_id)
-        if fetch_value(conn, _IS_READ, given) is not False:
-            return
-        plain_fallback.stand_in(
-            conn,
-            row.tenant,
-            row.entry_id,
-            settings,
-            facility,
-            work_class=due.BULK,
-            following=entry_stages.list_next_stages(settings, METADATA_STAGE),
-        )
 
 
 def _facts_versions(settings: Settings, facility: Facility) -> dict[str, Any]:

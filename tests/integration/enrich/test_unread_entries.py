@@ -148,32 +148,6 @@ def test_what_is_given_up_unread_is_read_anew_by_a_later_analyser_and_by_no_othe
     assert entry.read_flags == []
 
 
-@pytest.mark.parametrize("is_discarded", [False, True])
-def test_what_an_older_release_left_without_words_gets_them_and_nothing_else_does(
-    make_context, committing, save, workers_die, is_discarded
-):
-    ctx = make_context()
-    entry_id, gone = save("Valves HCM03 opened"), save("pumps", "A-2")
-    workers_die(ctx)
-    if is_discarded:
-        for aside in quarantine.list_quarantined(committing, Which(TENANT), limit=10):
-            quarantine.discard(committing, Which(TENANT, id=aside.id))
-    tombstone(committing, TENANT, gone, reason="test", stages=[])
-    for table in ("work", "entry_text"):
-        committing.execute(f"DELETE FROM {table}")
-    save("waits for its reader", "A-3")
-
-    for _ in range(2):
-        reanalyse.prepare(ctx.pool, ctx.settings, None, 0, PLAIN)(committing)
-
-    texts = committing.execute("SELECT entry_id, plain, stream FROM entry_text")
-    assert texts.fetchall() == [(entry_id, True, "valves hcm03 opened")]
-    entry = read_entries.load_entry(committing, SCOPE, entry_id)
-    assert entry is not None
-    assert entry.due_stages == {DUPLICATES_STAGE: "due", INDEX_STAGE: "due"}
-    assert len(due_work.claim(committing, METADATA_STAGE, limit=10)) == 1
-
-
 def test_an_edit_that_comes_while_workers_die_is_read_and_not_put_aside(
     make_context, committing, save, workers_die
 ):
