@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from typing import LiteralString
-from uuid import UUID
 
 from psycopg import Connection
 
@@ -13,14 +12,16 @@ from shared.entries.reading.read_entries import Content
 from shared.entries.saving import attachment_rows
 from shared.errors import LogchordError
 from shared.log import get_logger
-from shared.messaging.stage_names import INDEX_STAGE
+from shared.messaging.stage_names import INDEX_STAGE, METADATA_STAGE
 from shared.postgres.pool import translate_database_errors
 from shared.settings.settings import Settings
 from shared.settings.text_expectations import find_expectations
+from shared.stages import entry_stages
 from shared.text.analysis.analyser import plain_split, version_of
 from shared.text.facility.facility import Facility
 from shared.text.words import languages
 from shared.work import due_work as due
+from shared.work.due_work import Claim
 
 log = get_logger()
 
@@ -43,25 +44,20 @@ _LOCK_ENTRY: LiteralString = """
        FOR NO KEY UPDATE"""
 
 
-def lock(conn: Connection, tenant: str, entry_id: UUID) -> None:
+def lock(conn: Connection, claim: Claim) -> None:
     """Lock an entry before its work, as everybody does: an edit waits or is seen."""
-    conn.execute(_LOCK_ENTRY, {"entry_id": entry_id, "tenant": tenant})
+    conn.execute(_LOCK_ENTRY, {"entry_id": claim.entry_id, "tenant": claim.tenant})
 
 
 def stand_in(
-    conn: Connection,
-    tenant: str,
-    entry_id: UUID,
-    settings: Settings,
-    facility: Facility,
-    *,
-    work_class: int,
-    following: Sequence[str],
+    conn: Connection, claim: Claim, settings: Settings, facility: Facility
 ) -> None:
     """Store the words of an entry as they stand, and make the next stages due.
 
     What goes wrong for good is logged, and the entry is as it was.
     """
+    tenant, entry_id, work_class = claim.tenant, claim.entry_id, claim.work_class
+    following = entry_stages.list_next_stages(settings, METADATA_STAGE)
     try:
         with translate_database_errors(), conn.transaction():
             content = read_entries.load_contents(conn, tenant, [entry_id]).get(entry_id)

@@ -8,7 +8,6 @@ from shared.enrich import plain_fallback
 from shared.errors import LogchordError
 from shared.messaging.stage_names import METADATA_STAGE
 from shared.settings.settings import Settings
-from shared.stages import entry_stages
 from shared.text.facility.facility import Facility
 from shared.work import quarantine
 from shared.work.due_work import Claim
@@ -27,16 +26,8 @@ def quarantine_work(
     """
     is_read_here = claim.stage == METADATA_STAGE
     if is_read_here:
-        plain_fallback.lock(conn, claim.tenant, claim.entry_id)
+        plain_fallback.lock(conn, claim)
     is_quarantined = quarantine.add(conn, claim, error)
     if is_quarantined and is_read_here:
-        plain_fallback.stand_in(
-            conn,
-            claim.tenant,
-            claim.entry_id,
-            settings,
-            facility(),
-            work_class=claim.work_class,
-            following=entry_stages.list_next_stages(settings, METADATA_STAGE),
-        )
+        plain_fallback.stand_in(conn, claim, settings, facility())
     return is_quarantined
