@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from prometheus_client import (
@@ -19,6 +20,10 @@ from shared.log import get_logger
 from workers.runtime.worker_kinds import METRICS_VARIABLE
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from prometheus_client import Metric
+
     from shared.errors import LogchordError
     from shared.search.response.answer import ModelShare
     from shared.search.response.end_search import EndedSearch
@@ -133,6 +138,24 @@ def model_asked(share: ModelShare) -> None:
         MODEL_SENTENCES.labels(name).inc(share.removed)
 
 
+class SharedFigures(MultiProcessCollector):
+    """The figures of this process and its children, which are one file each."""
+
+    def __init__(self, folder: str, registry: CollectorRegistry) -> None:
+        super().__init__(registry, folder)  # type: ignore[no-untyped-call]
+
+    def collect(self) -> Iterable[Metric]:
+        """Return the figures of every file that a process has begun to count in.
+
+        A child makes its file empty and gives it its size in a second step: whoever
+        asked between the two was answered 500.
+        """
+        files = Path(self._path).glob("*.db")
+        counted = [str(file) for file in files if file.stat().st_size]
+        figures: Iterable[Metric] = MultiProcessCollector.merge(counted)
+        return figures
+
+
 def served(port: int = 0) -> int | None:
     """Answer /metrics if the port can be had: nothing else depends on it."""
     try:
@@ -145,9 +168,9 @@ def served(port: int = 0) -> int | None:
 def serve(port: int = 0) -> int:
     """Answer /metrics for this process and its children; return the port."""
     registry = REGISTRY
-    if METRICS_VARIABLE in os.environ:
+    if folder := os.environ.get(METRICS_VARIABLE):
         registry = CollectorRegistry()
-        MultiProcessCollector(registry)
+        SharedFigures(folder, registry)
     server, _ = start_http_server(port, addr="127.0.0.1", registry=registry)
     return int(server.server_port)
 

@@ -1,7 +1,10 @@
 """Answers are counted by what they are worth, so that a page can show their shares."""
 
+from pathlib import Path
+
 import pytest
-from prometheus_client import REGISTRY
+from prometheus_client import REGISTRY, CollectorRegistry
+from prometheus_client.mmap_dict import MmapedDict, mmap_key
 
 from shared.search.response.answer import ModelShare
 from workers.runtime import worker_metrics
@@ -85,3 +88,17 @@ def test_an_agents_turns_calls_and_ends_are_counted() -> None:
     worker_metrics.AGENT_CALLS.labels("keyword_search", "ok").inc()
     worker_metrics.AGENT_ENDS.labels("max_turns").inc()
     assert counts() == [one + 1 for one in before]
+
+
+def test_a_child_that_begins_to_count_keeps_no_figures_of_others_back(
+    tmp_path: Path,
+) -> None:
+    written = MmapedDict(str(tmp_path / "counter_1.db"))
+    written.write_value(mmap_key("runs", "runs_total", [], [], "Runs."), 3.0, 0.0)
+    written.close()
+    # Made, and not yet of any size.
+    (tmp_path / "counter_2.db").touch()
+    registry = CollectorRegistry()
+    worker_metrics.SharedFigures(str(tmp_path), registry)
+
+    assert registry.get_sample_value("runs_total") == 3.0
