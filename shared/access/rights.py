@@ -30,14 +30,6 @@ def as_open(other: LiteralString, entry: LiteralString) -> LiteralString:
             OR {other}.visible_from <= {entry}.visible_from)"""
 
 
-def was_as_open(other: LiteralString, entry: LiteralString) -> LiteralString:
-    """Return the condition that all who may see an entry could once see another one."""
-    return f"""
-       AND {entry}.logbooks <@ {other}.past_logbooks
-       AND ('*' = ANY ({other}.past_readers)
-            OR {entry}.readers <@ {other}.past_readers)"""
-
-
 def _condition(entry: LiteralString) -> LiteralString:
     return f"""(%(logbooks)s::text[] IS NULL OR {entry}.logbooks && %(logbooks)s)
        AND ({entry}.readers IS NULL OR {entry}.readers && %(principals)s::text[])

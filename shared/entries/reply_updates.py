@@ -6,7 +6,6 @@ from uuid import UUID
 
 from psycopg import Connection
 
-from shared.access import rights
 from shared.work import due_work as due
 
 # Their stages: what a reply is about may be said by what it replies to.
@@ -19,21 +18,14 @@ _TO: LiteralString = """
      WHERE p.tenant = %(tenant)s AND p.id = ANY(%(parents)s)
      ORDER BY l.entry_id
      LIMIT 1000000"""
-# What is new in this transaction, or deleted, stays so. Who never sees the parent would
-# learn by it that something was written.
-_TELL: LiteralString = f"""
+# What is new in this transaction, or deleted, stays so.
+_TELL: LiteralString = """
     UPDATE entry e
        SET change = CASE WHEN e.changed_xid = pg_current_xact_id()
                            OR e.deleted_at IS NOT NULL
                          THEN e.change ELSE 'access' END,
            changed_xid = pg_current_xact_id()
-     WHERE e.tenant = %(tenant)s AND e.id = ANY(%(ids)s)
-       AND EXISTS (
-           SELECT FROM entry p
-            WHERE p.tenant = e.tenant AND p.source = e.source
-              AND p.external_id = e.reply_to
-              AND ((true{rights.as_open("p", "e")})
-                   OR (true{rights.was_as_open("p", "e")})))"""
+     WHERE e.tenant = %(tenant)s AND e.id = ANY(%(ids)s)"""
 
 
 def to(conn: Connection, tenant: str, parents: Iterable[UUID]) -> list[UUID]:
@@ -61,9 +53,9 @@ def add_work_of_gone(
 
 
 def tell_anew(conn: Connection, tenant: str, ids: Sequence[UUID]) -> None:
-    """Put replies into the change feed again, without a new revision.
+    """Put entries into the change feed again, without a new revision.
 
-    All who may see one must see its parent, or have seen it. They are locked already.
+    The caller has locked them.
     """
     if ids:
         conn.execute(_TELL, {"tenant": tenant, "ids": list(ids)})

@@ -104,7 +104,7 @@ _MEMBERS: LiteralString = """
        FOR NO KEY UPDATE"""
 # What is new in this transaction, or deleted, stays so. Of the others it is news where
 # all who may see one may see what has moved it, too: the rest would learn by it that
-# something was written.
+# something was written. A reply shows whom it answers: that is news to who may see both.
 _MOVE: LiteralString = f"""
     UPDATE entry e
        SET thread_id = r.thread_id,
@@ -120,7 +120,9 @@ _MOVE: LiteralString = f"""
                     WHERE cause.tenant = %(tenant)s
                       AND (c.thread_id = m.thread_id
                            OR cause.thread_id = old.thread_id)
-                          {rights.as_open("cause", "old")}) AS is_news
+                      AND ((cause.source = old.source
+                            AND cause.external_id = old.reply_to)
+                           OR (true{rights.as_open("cause", "old")}))) AS is_news
               FROM unnest(%(entry_ids)s::uuid[], %(thread_ids)s::uuid[])
                    AS m (id, thread_id)
               JOIN entry old ON old.id = m.id) AS r

@@ -64,16 +64,6 @@ def test_a_reply_is_told_again_when_its_parent_enters_a_logbook_and_by_no_later_
         assert heard() == [("parent", "deleted"), ("reply", "access")]
 
 
-@pytest.mark.requirement("SEC2")
-def test_a_reply_is_told_again_to_nobody_who_never_sees_its_parent(conn, heard):
-    save(conn, draft("parent", "Vault"), draft("reply", reply_to="parent"))
-    assert heard() == [("reply", "created")]
-
-    for readers in (("rf",), (), None):
-        save(conn, draft("parent", "Vault", readers=readers))
-        assert heard() == []
-
-
 def test_a_reply_that_comes_while_its_parent_is_closed_is_told_again(conn, database):
     save(conn, draft("parent"))
     with ThreadPoolExecutor(1) as pool, psycopg.connect(database) as other:
