@@ -104,7 +104,7 @@ _MEMBERS: LiteralString = """
        FOR NO KEY UPDATE"""
 # What is new in this transaction, or deleted, stays so. Of the others it is news where
 # all who may see one may see what has moved it, too: the rest would learn by it that
-# something was written. A reply shows whom it answers: that is news to who may see both.
+# something was written. A reply shows whom it answers: that is news to all its readers.
 _MOVE: LiteralString = f"""
     UPDATE entry e
        SET thread_id = r.thread_id,
