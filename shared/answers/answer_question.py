@@ -103,7 +103,9 @@ def prepare_answer(
     began = time.perf_counter()
     left = Deadline.after(timeout_ms)
     facility = context.facility
-    read = _read_parts(plan, facility) if plan.asks_for_words else []
+    outside = question_scope.find_outside(plan.query)
+    is_asked = plan.asks_for_words and outside is None
+    read = _read_parts(plan, facility) if is_asked else []
     entries = load_evidence(context.pool, plan, facility, page, left.left_ms)
     entries, happened = _read_more(context, plan, read, entries, left)
     others = [one for among in happened.values() for one in among]
@@ -113,7 +115,6 @@ def prepare_answer(
     values = {one.row.entry_id: one.values.superseded_by for one in page}
     unsearched = absence.say_unsearched(found.conclusion.branches)
     writer = _Writer(plan, entries, marks, values, unsearched, covered, facility)
-    outside = question_scope.find_outside(plan.query)
     if outside is not None:
         refused = writer.refuse(
             compose_answer.say_outside(outside), "not_a_logbook_question", began
@@ -129,15 +130,10 @@ def prepare_answer(
 
     sources = {one.row.source for one in entries}
     answerer = PartsAnswerer(
-        context,
-        plan,
-        entries,
-        happened,
-        labels,
-        left,
-        compare,
-        MOST_CHARACTERS // len(read),
-        covered is not None and covered.is_later_than(plan.filters.until, sources),
+        *(context, plan, entries, happened, labels, left, compare),
+        characters=MOST_CHARACTERS // len(read),
+        is_outside=covered is not None
+        and covered.is_later_than(plan.filters.until, sources),
     )
     answered = [answerer.answer(one) for one in read]
     sentences = [

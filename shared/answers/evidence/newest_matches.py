@@ -1,6 +1,7 @@
-"""Reads the newest entries that have all words of a question of the last time.
+"""Reads the newest entries that have all words of a question, or words that mean them.
 
-A search ranks by words: of a hundred trips it brings ten, and seldom the last one.
+A search ranks by words: of a hundred trips it brings ten, and seldom the last one. Of
+entries in another language it finds few.
 """
 
 from collections.abc import Iterator, Sequence

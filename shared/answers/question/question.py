@@ -103,6 +103,8 @@ class Question:
     choices: tuple[frozenset[QuestionName | NumberedThing], ...] = ()
     # How something is now is asked: is it repaired, does it still trip?
     is_of_state: bool = False
+    # Whether something works again is asked, or still is as it was.
+    asks_order: bool = False
     # When it was last replaced, who did so last.
     is_of_last: bool = False
     # How something is done, as a procedure tells it.
@@ -242,11 +244,6 @@ class Question:
             sentence, language, surely=surely
         )
 
-    @property
-    def asks_order(self) -> bool:
-        """Tell whether it is asked if something works again, or still is as it was."""
-        return any(map(answer_kinds.is_state_word, _WORD.findall(self.text)))
-
     def terms_of(self, word: str) -> frozenset[str]:
         """Return the terms of a content word in texts of any language."""
         return frozenset(one[word] for one in self.terms.values() if word in one)
@@ -382,6 +379,7 @@ def read_part(asked: str, text: str, facility: Facility) -> Question:
         is_of_times=is_of_times,
         choices=tuple(_find_choices(text, [*names, *things])),
         is_of_state=is_of_state,
+        asks_order=any(map(answer_kinds.is_state_word, _WORD.findall(asked))),
         is_of_last=is_of_last,
         is_how_to=is_how_to,
         is_of_author=kind == "who" and answer_kinds.asks_author(asked),
