@@ -235,11 +235,15 @@ def measure_coverage(
         ):
             # Half of the time is kept for the parts that follow.
             half = left.left_ms // 2
-            left.limit_time(conn, half)
+            left.limit_time(conn, half, one_plan=True)
             asked = conn.cursor(row_factory=class_row(SourceCompleteness))
             asked.execute(_STANDINGS, values, prepare=True)
             # The other half, for the first statement has not run yet.
-            left.limit_time(conn, min(COUNT_MS, left.left_ms - half))
+            left.limit_time(
+                conn,
+                min(COUNT_MS, left.left_ms - half),
+                one_plan=not narrows(values),
+            )
             waits = pending_entries.send_pending_count(
                 conn, plan, pending_entries.list_awaited_stages(branches)
             )

@@ -299,7 +299,8 @@ def _looked_up(ask: Ask, lexicon: Lexicon, wanted: list[expand.Want]) -> Known:
 
 @contextmanager
 def _looking_up(ask: Ask, lexicon: Lexicon) -> Iterator[Connection]:
-    with timed_pipeline(lexicon.pool, ask.budget_ms) as conn:
+    # Words are looked up by index, whatever they are.
+    with timed_pipeline(lexicon.pool, ask.budget_ms, one_plan=True) as conn:
         yield conn
 
 
