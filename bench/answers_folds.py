@@ -15,7 +15,7 @@ from bench.answer_questions import KnownQuestion
 from shared.answers.choice.choose_sentences import MOST_CHARACTERS
 from shared.answers.choice.part_answer import Meanings, answer_part
 from shared.answers.choice.sentence_score import SHIPPED, SentenceWeights
-from shared.answers.evidence.evidence import Candidate, EvidenceEntry
+from shared.answers.evidence.evidence import EvidenceEntry, Sentence
 from shared.answers.question.question import Question, read_question
 from shared.search.query.plan import Plan
 from shared.text.facility.facility import Facility
@@ -51,8 +51,8 @@ class Case:
         return self.known.is_told(" ".join(one.candidate.text for one in part.chosen))
 
     def _compare(
-        self, question: Question, candidates: Sequence[Candidate]
-    ) -> dict[Candidate, float]:
+        self, question: Question, candidates: Sequence[Sentence]
+    ) -> dict[Sentence, float]:
         """Compare each candidate once, whichever weights ask for it."""
         known = self._compared
         fresh = [one for one in candidates if one.place not in known]

@@ -16,7 +16,7 @@ from bench import answers_table
 from bench.answer_questions import CLOCKS
 from bench.answers_corpus import SAMPLE
 from shared.answers.answer_question import PreparedAnswer
-from shared.answers.evidence.evidence import Candidate
+from shared.answers.evidence.evidence import Sentence
 from shared.answers.worded.check_sentence import Checker
 from shared.search.retrieval.search_context import SearchContext
 from shared.text.analysis.tokens import scan
@@ -40,8 +40,8 @@ _DENIED = re.compile(
 _CUT = re.compile(r"[,;:]\s|\s(?:and|und|which|because|weil)\s")
 _LEAST_WORDS = 5
 # A sentence with what it cites; None: nothing can be planted in it.
-Planted = tuple[str, list[Candidate]] | None
-Plant = Callable[[Candidate, Sequence[Candidate], random.Random], Planted]
+Planted = tuple[str, list[Sentence]] | None
+Plant = Callable[[Sentence, Sequence[Sentence], random.Random], Planted]
 
 
 def show(
@@ -81,7 +81,7 @@ def show(
     return failures
 
 
-def _list_sentences(prepared: Sequence[PreparedAnswer | None]) -> Iterator[Candidate]:
+def _list_sentences(prepared: Sequence[PreparedAnswer | None]) -> Iterator[Sentence]:
     """Yield each sentence of the sample logbook once that an answer was made of."""
     known = set()
     for one in prepared:
@@ -99,17 +99,17 @@ def _list_sentences(prepared: Sequence[PreparedAnswer | None]) -> Iterator[Candi
                 yield sentence
 
 
-def _verbatim(one: Candidate, _: Sequence[Candidate], __: random.Random) -> Planted:
+def _verbatim(one: Sentence, _: Sequence[Sentence], __: random.Random) -> Planted:
     return one.text, [one]
 
 
-def _cut_short(one: Candidate, _: Sequence[Candidate], __: random.Random) -> Planted:
+def _cut_short(one: Sentence, _: Sequence[Sentence], __: random.Random) -> Planted:
     cuts = [match.start() for match in _CUT.finditer(one.text)]
     cuts = [cut for cut in cuts if len(one.text[:cut].split()) >= _LEAST_WORDS]
     return (f"{one.text[: cuts[-1]]}.", [one]) if cuts else None
 
 
-def _joined(one: Candidate, among: Sequence[Candidate], draw: random.Random) -> Planted:
+def _joined(one: Sentence, among: Sequence[Sentence], draw: random.Random) -> Planted:
     beside = [two for two in among if two.entry is one.entry and two is not one]
     if not beside:
         return None
@@ -118,7 +118,7 @@ def _joined(one: Candidate, among: Sequence[Candidate], draw: random.Random) -> 
     return f"{first}, and {other.text[0].lower()}{other.text[1:]}", [one, other]
 
 
-def _number(one: Candidate, _: Sequence[Candidate], draw: random.Random) -> Planted:
+def _number(one: Sentence, _: Sequence[Sentence], draw: random.Random) -> Planted:
     known = set(_NUMBER.findall(f"{one.text} {one.entry.row.title}"))
     numbers = list(_NUMBER.finditer(one.text))
     if not numbers:
@@ -128,9 +128,7 @@ def _number(one: Candidate, _: Sequence[Candidate], draw: random.Random) -> Plan
     return _replaced(one.text, at, draw.choice(others)), [one]
 
 
-def _other_number(
-    one: Candidate, _: Sequence[Candidate], draw: random.Random
-) -> Planted:
+def _other_number(one: Sentence, _: Sequence[Sentence], draw: random.Random) -> Planted:
     own = set(_NUMBER.findall(f"{one.text} {one.entry.row.title}"))
     others = sorted(set(_NUMBER.findall(one.entry.text)) - own)
     numbers = list(_NUMBER.finditer(one.text))
@@ -139,7 +137,7 @@ def _other_number(
     return _replaced(one.text, draw.choice(numbers), draw.choice(others)), [one]
 
 
-def _device(one: Candidate, among: Sequence[Candidate], draw: random.Random) -> Planted:
+def _device(one: Sentence, among: Sequence[Sentence], draw: random.Random) -> Planted:
     names = _names_of(one)
     # The same in another spelling is no other device.
     own = {_bare(name) for name in (*names, *_names_of(one, one.entry.row.title))}
@@ -155,21 +153,19 @@ def _bare(name: str) -> str:
     return re.sub(r"[-_ ]+|(?<=[A-Za-z_ -])0+(?=\d)", "", name).lower()
 
 
-def _names_of(one: Candidate, text: str | None = None) -> list[str]:
+def _names_of(one: Sentence, text: str | None = None) -> list[str]:
     text = one.text if text is None else text
     tokens = scan(text, one.entry.language, one.entry.facility)
     names = [text[token.start : token.end] for token in tokens if token.is_name]
     return [name for name in names if any(map(str.isalpha, name))]
 
 
-def _foreign(
-    one: Candidate, among: Sequence[Candidate], draw: random.Random
-) -> Planted:
+def _foreign(one: Sentence, among: Sequence[Sentence], draw: random.Random) -> Planted:
     others = [two for two in among if two.entry.thread != one.entry.thread]
     return (one.text, [draw.choice(others)]) if others else None
 
 
-def _denial(one: Candidate, _: Sequence[Candidate], draw: random.Random) -> Planted:
+def _denial(one: Sentence, _: Sequence[Sentence], draw: random.Random) -> Planted:
     verbs = list(_VERB.finditer(one.text))
     # What denies something already, another denial turns no further.
     if not verbs or _DENIED.search(one.text):

@@ -111,7 +111,7 @@ async def find_tool(settings: McpSettings, rest: RestCalls, name: str) -> Tool:
 
 def _written_tools(settings: McpSettings) -> dict[str, Tool]:
     """Return the tools that depend on no plug-in."""
-    offered = [*tools.EIGHT]
+    offered = [*tools.BASIC_TOOLS]
     if settings.tools == "all":
         offered += _OTHER_NAMES
     if settings.write:
@@ -185,7 +185,7 @@ async def _create(rest: RestCalls, asked: EntryCreate) -> dict[str, Any]:
     return await rest.call("POST", "/v1/entries", json=asked.entry)
 
 
-_BY_NAME = {one.name: one for one in tools.EIGHT}
+_BY_NAME = {one.name: one for one in tools.BASIC_TOOLS}
 _OTHER_NAMES = (
     replace(_BY_NAME["get_entries"], name="entries_by_ids"),
     replace(_BY_NAME["get_entries"], name="entry_get"),

@@ -274,7 +274,7 @@ def _only(names: Any, values: dict[str, Any]) -> dict[str, Any]:
     return mark_fields_as_data({one: values[one] for one in names if one in values})
 
 
-EIGHT = (
+BASIC_TOOLS = (
     Tool(
         "search",
         "Find logbook entries by words, meaning or both. Returns hits with ids; read"

@@ -13,7 +13,7 @@ from shared.agents.call_outcomes import FAILED
 from shared.agents.turn_rows import TurnRow
 from shared.answers.answer_question import PreparedAnswer, prepare_answer
 from shared.answers.compose_answer import make_labels
-from shared.answers.evidence.evidence import Candidate, EvidenceEntry
+from shared.answers.evidence.evidence import EvidenceEntry, Sentence
 from shared.answers.prompt.context import AssembledContext
 from shared.answers.prompt.model_prompt import ModelPrompt
 from shared.answers.worded.check_sentence import Checker
@@ -129,7 +129,7 @@ class AgentAnswer:
         )
         known = {str(one.row.entry_id): one for one in prepared.entries}
         marks: dict[str, Mark] = {}
-        given: dict[EvidenceEntry, list[Candidate]] = {}
+        given: dict[EvidenceEntry, list[Sentence]] = {}
         for entry_id, number in seen.numbers.items():
             if entry_id not in seen.rows:
                 continue

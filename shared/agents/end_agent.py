@@ -127,8 +127,10 @@ def store(
     """Close the job and its last turn in one commit; True for whoever closed it."""
     ending = ended.ending
     if reason == "deadline" and ending.error is None:
-        late = SearchTimeoutError(timeout_seconds=deadline_ms / 1000, operation="agent")
-        ending = replace(ending, error=late.body()["error"])
+        timeout = SearchTimeoutError(
+            timeout_seconds=deadline_ms / 1000, operation="agent"
+        )
+        ending = replace(ending, error=timeout.body()["error"])
     with pipelined_connection(pool) as conn:
         turn_rows.end(conn, job.job_id, job.tenant, reason)
         return close_job.close_job(conn, job, ending)

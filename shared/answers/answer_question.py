@@ -133,7 +133,7 @@ def prepare_answer(
         *(context, plan, entries, happened, labels, left, compare),
         characters=MOST_CHARACTERS // len(read),
         is_outside=covered is not None
-        and covered.is_later_than(plan.filters.until, sources),
+        and covered.ends_before_any_source(plan.filters.until, sources),
     )
     answered = [answerer.answer(one) for one in read]
     sentences = [

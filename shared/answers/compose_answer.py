@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 from shared.answers.choice.answer_status import Judgement
 from shared.answers.choice.choose_sentences import order_in_time
 from shared.answers.choice.sentence_score import ScoredSentence
-from shared.answers.evidence.evidence import Candidate, EvidenceEntry, cut_reply_marks
+from shared.answers.evidence.evidence import EvidenceEntry, Sentence, cut_reply_marks
 from shared.answers.evidence.siblings import find_siblings
 from shared.answers.prompt.fence import strip_marks
 from shared.answers.question.answer_kinds import AnswerKind
@@ -150,7 +150,7 @@ def list_citations(
 
 
 def cite_sentences(
-    sentences: Sequence[Candidate], labels: Mapping[UUID, str], tenant: str
+    sentences: Sequence[Sentence], labels: Mapping[UUID, str], tenant: str
 ) -> list[Citation]:
     """Return the entries of sentences, in order of first appearance."""
     found: dict[UUID, Citation] = {}
@@ -181,7 +181,7 @@ def list_evidence(chosen: Sequence[ScoredSentence]) -> list[Evidence]:
     ]
 
 
-def make_evidence(sentence: Candidate, score: float) -> Evidence:
+def make_evidence(sentence: Sentence, score: float) -> Evidence:
     """Return a sentence as one that an answer rests on."""
     row = sentence.entry.row
     return Evidence(

@@ -136,8 +136,8 @@ class _Watch:
                 if not self._ends:
                     self._changed.wait()
                 now = time.monotonic()
-                late = [one for one in self._ends.values() if one[0] <= now]
-                for _, conn in late:
+                ended = [one for one in self._ends.values() if one[0] <= now]
+                for _, conn in ended:
                     _shut(conn)
                     del self._ends[id(conn)]
             threading.Event().wait(_LOOK_SECONDS)

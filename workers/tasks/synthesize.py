@@ -14,7 +14,7 @@ from shared.search.jobs import progress, synthesis_request
 from shared.search.jobs.synthesis_request import SynthesisRequest
 from shared.search.query.plan import Plan
 from shared.search.ranking import fold
-from shared.search.ranking.ranked_hits import Order, Ranked
+from shared.search.ranking.ranked_hits import Ranked, RankedHits
 from shared.search.response import answer_events
 from shared.search.response.end_search import FoundPage
 from shared.search.response.job_answer import JobReader, read_hits
@@ -92,5 +92,5 @@ def _read(
         )
         for place, one in enumerate(asked.entry_ids, 1)
     )
-    conclusion = Conclusion("done", (), Order(items=items), degraded=False)
+    conclusion = Conclusion("done", (), RankedHits(items=items), degraded=False)
     return plan, conclusion, read_page(ctx.pool, plan, fold.group_runs(items), _READ_MS)

@@ -4,7 +4,7 @@ import math
 import re
 from collections.abc import Iterator, Sequence
 
-from shared.answers.evidence.evidence import Candidate, EvidenceEntry
+from shared.answers.evidence.evidence import EvidenceEntry, Sentence
 from shared.answers.question import deeds
 from shared.answers.question.counts import UNIT_WORDS
 from shared.answers.question.plain_numbers import find_numbers
@@ -71,7 +71,7 @@ def list_unsaid(
     question: Question,
     cited: Sequence[EvidenceEntry],
     beside: Sequence[EvidenceEntry] = (),
-    told: Sequence[Candidate] = (),
+    told: Sequence[Sentence] = (),
 ) -> tuple[str, ...]:
     """List what of a question stands in none of the cited entries.
 
@@ -89,7 +89,7 @@ def list_unsaid(
 
 
 def find_unsaid_deed(
-    question: Question, told: Sequence[EvidenceEntry | Candidate]
+    question: Question, told: Sequence[EvidenceEntry | Sentence]
 ) -> str | None:
     """Return the deed of a question, `repaired`, where nothing that is told says it.
 
@@ -112,7 +112,7 @@ def find_unsaid_deed(
     return None if is_said else question.deed
 
 
-def find_unsaid_doing(question: Question, told: Sequence[Candidate]) -> str | None:
+def find_unsaid_doing(question: Question, told: Sequence[Sentence]) -> str | None:
     """Return the thing and its deed in a question, where others did that alone.
 
     None: one of the sentences says it of that thing, or none says it of anything.
@@ -187,7 +187,7 @@ def find_unsaid_unit(
     )
 
 
-def tells_dimensions(question: Question, sentence: Candidate) -> bool:
+def tells_dimensions(question: Question, sentence: Sentence) -> bool:
     """Tell whether a sentence has a size of each kind that a question is about."""
     asked = {dimension for _, dimension in _find_dimensions(question)}
     if question.kind != "how_much" or not asked:

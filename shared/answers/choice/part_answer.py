@@ -9,14 +9,14 @@ from shared.answers.choice.choose_sentences import MOST_SENTENCES, choose_senten
 from shared.answers.choice.list_unsaid import list_unsaid
 from shared.answers.choice.reckoned_times import reckon_times
 from shared.answers.choice.sentence_score import ScoredSentence
-from shared.answers.evidence.evidence import Candidate, EvidenceEntry
+from shared.answers.evidence.evidence import EvidenceEntry, Sentence
 from shared.answers.question.numbered_things import NumberedThing
 from shared.answers.question.question import Question, QuestionName
 from shared.vocabulary.expand import UNSTEMMED
 
 # How alike in meaning each of some candidates is to the question, 0..1; nothing where
 # no model is at hand.
-Meanings = Callable[[Question, Sequence[Candidate]], dict[Candidate, float]]
+Meanings = Callable[[Question, Sequence[Sentence]], dict[Sentence, float]]
 # Which of some words stand in no entry at all.
 Unwritten = Callable[[Question, Sequence[str]], tuple[str, ...]]
 # So many of the best by words are compared by meaning, too.
@@ -63,7 +63,7 @@ def answer_part(
     """
     scores = sentence_score.SentenceScores(question, entries, weights)
     scored = scores.score_by_words()
-    known: dict[Candidate, float] = {}
+    known: dict[Sentence, float] = {}
     # A cause, and how something is by now, is seldom told in words like the question's.
     by_words = question.kind == "why" or question.is_of_state
     if not by_words:
@@ -275,7 +275,7 @@ def _of_last_state(
     return [one for one in telling if one.candidate.entry.time == last]
 
 
-def _has_any_word(question: Question, one: Candidate) -> bool:
+def _has_any_word(question: Question, one: Sentence) -> bool:
     """Tell whether a sentence, its title or its tags have a word of a question."""
     wanted = question.terms_in(one.entry.language).values()
     return not (one.terms | one.entry.context_terms).isdisjoint(wanted)

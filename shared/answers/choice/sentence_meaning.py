@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, cast
 
 from shared.answers.choice.part_answer import Meanings, PartAnswer
-from shared.answers.evidence.evidence import Candidate, EvidenceEntry
+from shared.answers.evidence.evidence import EvidenceEntry, Sentence
 from shared.answers.evidence.translated_words import translate_entries
 from shared.answers.question.question import Question, QuestionName
 from shared.errors import EmbeddingGenerationError
@@ -35,9 +35,9 @@ def make_meanings(
     first, whole = found.model, unpack_vector(found.vector)
 
     def compare(
-        question: Question, candidates: Sequence[Candidate]
-    ) -> dict[Candidate, float]:
-        cosines: dict[Candidate, float] = {}
+        question: Question, candidates: Sequence[Sentence]
+    ) -> dict[Sentence, float]:
+        cosines: dict[Sentence, float] = {}
         for model, among in _by_model(context, first, candidates).items():
             try:
                 encoder = context.encoder(model)
@@ -61,8 +61,8 @@ def make_meanings(
 
 
 def _by_model(
-    context: SearchContext, first: str, candidates: Sequence[Candidate]
-) -> dict[str, list[Candidate]]:
+    context: SearchContext, first: str, candidates: Sequence[Sentence]
+) -> dict[str, list[Sentence]]:
     """Return candidates by the model that compares them: the second in its languages.
 
     Cosines of the first to a text in a language that it does not speak are noise.
@@ -74,7 +74,7 @@ def _by_model(
     models = {}
     if second is not None:
         models = dict.fromkeys(strange & {*context.speaks(second.model)}, second.model)
-    found: dict[str, list[Candidate]] = {}
+    found: dict[str, list[Sentence]] = {}
     for one in candidates:
         found.setdefault(models.get(one.entry.row.language, first), []).append(one)
     return found
@@ -111,16 +111,16 @@ def translate_evidence(
         return None
 
 
-def no_meanings(_: Question, __: Sequence[Candidate]) -> dict[Candidate, float]:
+def no_meanings(_: Question, __: Sequence[Sentence]) -> dict[Sentence, float]:
     """Compare nothing: words alone decide."""
     return {}
 
 
-def no_likeness(_: Question, candidates: Sequence[Candidate]) -> dict[Candidate, float]:
+def no_likeness(_: Question, candidates: Sequence[Sentence]) -> dict[Sentence, float]:
     """Compare as a model would that finds nothing alike: words alone must do."""
     return dict.fromkeys(candidates, 0.0)
 
 
-def _with_title(one: Candidate) -> str:
+def _with_title(one: Sentence) -> str:
     title = one.entry.row.title
     return f"{title}: {one.text}" if one.start is not None and title else one.text

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from shared.answers.choice import list_unsaid
-from shared.answers.evidence.evidence import Candidate, EvidenceEntry, order_in_threads
+from shared.answers.evidence.evidence import EvidenceEntry, Sentence, order_in_threads
 from shared.answers.question import deeds, numbered_things, sentence_kinds
 from shared.answers.question.numbered_things import NumberedThing
 from shared.answers.question.question import Question, QuestionName
@@ -56,7 +56,7 @@ LEAST_ADDED = 2
 class ScoredSentence:
     """A candidate with its score and the parts that the score is made of."""
 
-    candidate: Candidate
+    candidate: Sentence
     score: float
     # The share of the question's words, by their rarity, in it and its title.
     coverage: float
@@ -167,7 +167,7 @@ class SentenceScores:
         return sorted(scored, key=_best_first)
 
     def add_cosines(
-        self, scored: Sequence[ScoredSentence], cosines: Mapping[Candidate, float]
+        self, scored: Sequence[ScoredSentence], cosines: Mapping[Sentence, float]
     ) -> list[ScoredSentence]:
         """Add the cosines of candidates to their scores; return them best first."""
         told = [
@@ -196,7 +196,7 @@ class SentenceScores:
             for one in scored
         ]
 
-    def _score(self, one: Candidate) -> ScoredSentence:
+    def _score(self, one: Sentence) -> ScoredSentence:
         entry, weights = one.entry, self._weights
         terms = one.terms | entry.context_terms
         # Who wrote it is known of each of its sentences, and ranks none of them.
@@ -257,7 +257,7 @@ class SentenceScores:
             is_of_deed=is_of_deed,
         )
 
-    def has_word(self, one: Candidate) -> bool:
+    def has_word(self, one: Sentence) -> bool:
         """Tell whether a sentence itself has a word for what a question is about."""
         question = self._question
         return any(
@@ -266,7 +266,7 @@ class SentenceScores:
             if word != question.deed or not question.is_of_state
         )
 
-    def count_added(self, one: Candidate) -> int:
+    def count_added(self, one: Sentence) -> int:
         """Return how many words a title or sentence has that the question has not."""
         entry = one.entry
         words = entry.title_words if one.start is None else entry.words_in(one.text)

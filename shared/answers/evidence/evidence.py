@@ -37,7 +37,7 @@ class TranslatedWord:
 
 
 @dataclass(frozen=True, eq=False)
-class Candidate:
+class Sentence:
     """A sentence, or a title, that an answer may be made of."""
 
     entry: EvidenceEntry
@@ -177,11 +177,11 @@ class EvidenceEntry:
             | {ident for one in tokens for ident in one.idents}
         )
 
-    def candidates(self) -> Iterator[Candidate]:
+    def candidates(self) -> Iterator[Sentence]:
         """Yield its title and its sentences, in order."""
         title = self.row.title.strip()
         if len(title.split()) >= _LEAST_WORDS:
-            yield Candidate(self, title, None, None, self._terms(self._title))
+            yield Sentence(self, title, None, None, self._terms(self._title))
         starts = [one.start for one in self._tokens]
         goes_on = False
         for start, end, goes_further in split_sentences(self.text):
@@ -195,7 +195,7 @@ class EvidenceEntry:
             if len(inside) < _LEAST_WORDS - is_closed:
                 continue
             text, terms = self.text[start:end], self._terms(inside)
-            yield Candidate(self, text, start, end, terms, is_rest, goes_on)
+            yield Sentence(self, text, start, end, terms, is_rest, goes_on)
 
     def translate(self, text: str) -> str:
         """Return a text of the entry with the words of the question in their places."""

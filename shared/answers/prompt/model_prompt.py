@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from zoneinfo import ZoneInfo
 
 from shared.answers.answer_question import PreparedAnswer
-from shared.answers.evidence.evidence import Candidate, EvidenceEntry
+from shared.answers.evidence.evidence import EvidenceEntry, Sentence
 from shared.answers.prompt.context import (
     SHIPPED,
     AssembledContext,
@@ -62,7 +62,7 @@ class ModelPrompt:
     marks: Mapping[str, Mark]
     pseudonyms: Pseudonyms
     # The sentences of each entry that is given.
-    given: Mapping[EvidenceEntry, Sequence[Candidate]]
+    given: Mapping[EvidenceEntry, Sequence[Sentence]]
 
 
 def write_prompt(prepared: PreparedAnswer, rules: PromptRules) -> ModelPrompt | None:

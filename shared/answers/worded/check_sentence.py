@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import Literal, NamedTuple
 from zoneinfo import ZoneInfo
 
-from shared.answers.evidence.evidence import Candidate
+from shared.answers.evidence.evidence import Sentence
 from shared.answers.prompt.fence import gives_orders
 from shared.answers.question import named_days, plain_numbers
 from shared.answers.question.empty_words import is_empty
@@ -48,7 +48,7 @@ class Checker(NamedTuple):
     facility: Facility = PLAIN
     zone: str = "UTC"
 
-    def find_flaw(self, sentence: str, cited: Sequence[Candidate]) -> Flaw | None:
+    def find_flaw(self, sentence: str, cited: Sequence[Sentence]) -> Flaw | None:
         """Return the first thing that a sentence says and those it cites do not."""
         cited = [one for one in cited if not gives_orders(one.text)]
         if len(cited) > MOST_CITED:
@@ -67,7 +67,7 @@ class Checker(NamedTuple):
         )
 
     def _strip_known_times(
-        self, sentence: str, cited: Sequence[Candidate]
+        self, sentence: str, cited: Sequence[Sentence]
     ) -> str | None:
         """Return a sentence without the dates and times of what it cites.
 
@@ -81,7 +81,7 @@ class Checker(NamedTuple):
         return bare
 
     def _find_unsaid(
-        self, sentence: str, tokens: Sequence[Token], cited: Sequence[Candidate]
+        self, sentence: str, tokens: Sequence[Token], cited: Sequence[Sentence]
     ) -> Flaw | None:
         """Return the kind of thing in a sentence that none it cites has: a number."""
         language = cited[0].entry.language
@@ -108,15 +108,15 @@ class Checker(NamedTuple):
         )
 
     def nearest(
-        self, sentence: str, among: Sequence[Candidate], most: int = 2
-    ) -> list[Candidate]:
+        self, sentence: str, among: Sequence[Sentence], most: int = 2
+    ) -> list[Sentence]:
         """Return the sentences that a statement may rest on, where all are cited.
 
         A number that stands elsewhere in the entry supports nothing here.
         """
         words: dict[str, list[Token]] = {}
 
-        def shared(one: Candidate) -> float:
+        def shared(one: Sentence) -> float:
             language = one.entry.language
             if language not in words:
                 tokens = scan(sentence, language, self.facility)
@@ -128,7 +128,7 @@ class Checker(NamedTuple):
 
 
 def _find_contrary(
-    sentence: str, tokens: Sequence[Token], cited: Sequence[Candidate]
+    sentence: str, tokens: Sequence[Token], cited: Sequence[Sentence]
 ) -> Flaw | None:
     """Return how a sentence says the contrary of those it cites; None: it does not."""
     language = cited[0].entry.language
@@ -186,7 +186,7 @@ def _sizes(text: str, language: str) -> Iterator[tuple[str, Quantity]]:
         yield span["number"], Quantity("time", seconds, "", *span.span())
 
 
-def _texts(cited: Sequence[Candidate]) -> tuple[str, ...]:
+def _texts(cited: Sequence[Sentence]) -> tuple[str, ...]:
     """Return the cited sentences and the titles of their entries."""
     return (
         *(one.text for one in cited),
@@ -199,7 +199,7 @@ def _is_whole_name(ident: str) -> bool:
     return any(map(str.isdigit, ident)) and any(map(str.isalpha, ident))
 
 
-def _moments(one: Candidate, zone: str) -> set[datetime]:
+def _moments(one: Sentence, zone: str) -> set[datetime]:
     """Return when an entry was written, and what it tells happened, on a clock."""
     row = one.entry.row
     both = (row.entry_time, row.event_time or row.entry_time)

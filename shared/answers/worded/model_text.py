@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from shared.answers.evidence.evidence import Candidate, EvidenceEntry
+from shared.answers.evidence.evidence import EvidenceEntry, Sentence
 from shared.answers.evidence.sentences import split_sentences
 from shared.answers.prompt.fence import strip_marks
 
@@ -26,7 +26,7 @@ class Mark:
     """What one mark stands for: a sentence, or all of an entry that was given."""
 
     entry: EvidenceEntry
-    sentence: Candidate | None = None
+    sentence: Sentence | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from shared.answers.compose_answer import (
     make_evidence,
     say_replaced,
 )
-from shared.answers.evidence.evidence import Candidate
+from shared.answers.evidence.evidence import Sentence
 from shared.answers.prompt.model_prompt import ModelPrompt
 from shared.answers.question.question import Question
 from shared.answers.worded.check_sentence import Checker, Flaw
@@ -37,7 +37,7 @@ class CheckedSentence:
     """A sentence of a model, its cited sentences, and its flaw, if it has one."""
 
     text: str
-    cited: tuple[Candidate, ...]
+    cited: tuple[Sentence, ...]
     flaw: Flaw | None
     cites: Cites
     unknown: int = 0
@@ -132,7 +132,7 @@ def _check(
     one: WrittenSentence,
     prompt: ModelPrompt,
     checker: Checker,
-    among: Sequence[Candidate],
+    among: Sequence[Sentence],
 ) -> CheckedSentence:
     cited = [mark.sentence for mark in one.marks if mark.sentence is not None]
     cites: Cites = "sentence" if cited else "unknown" if one.unknown else "nothing"

@@ -145,10 +145,10 @@ def _code(plan: Plan, conclusion: Conclusion, covered: Coverage | None) -> str:
         return "below_threshold"
     if covered is None or not covered.standings:
         return "no_results"
-    if covered.is_later_than(plan.filters.until, _sources_of(covered)):
+    if covered.ends_before_any_source(plan.filters.until, _sources_of(covered)):
         return "outside_coverage"
-    late = any(one.why != "lag" or _is_late(one) for one in covered.unknown)
-    return "source_lagging" if late or covered.waiting != 0 else "absence_covered"
+    is_behind = any(one.why != "lag" or _is_late(one) for one in covered.unknown)
+    return "source_lagging" if is_behind or covered.waiting != 0 else "absence_covered"
 
 
 def _sources_of(covered: Coverage) -> set[str]:
@@ -201,8 +201,8 @@ def say_searched(plan: Plan) -> str:
 
 def say_unknown(plan: Plan, covered: Coverage) -> str:
     """Name the times that sources have not brought yet; empty where none is late."""
-    late = [one for one in covered.unknown if one.why != "lag" or _is_late(one)]
-    return " ".join(_unknown(one, plan.time.zone) for one in late[:_MOST_NAMED])
+    behind = [one for one in covered.unknown if one.why != "lag" or _is_late(one)]
+    return " ".join(_unknown(one, plan.time.zone) for one in behind[:_MOST_NAMED])
 
 
 def say_outside_coverage(plan: Plan, covered: Coverage) -> str:
@@ -254,7 +254,9 @@ def _sentences(
         yield _say_failed("Not everything" if was_asked else "Nothing", failed)
     if was_asked:
         yield _searched(plan, covered)
-    if covered and covered.is_later_than(plan.filters.until, _sources_of(covered)):
+    if covered and covered.ends_before_any_source(
+        plan.filters.until, _sources_of(covered)
+    ):
         yield say_outside_coverage(plan, covered)
     if covered and covered.waiting != 0:
         yield _waiting(covered.waiting)

@@ -131,7 +131,7 @@ class Coverage:
             return None
         return sum(self.counts.values())
 
-    def is_later_than(self, until: str | None, sources: Iterable[str]) -> bool:
+    def ends_before_any_source(self, until: str | None, sources: Iterable[str]) -> bool:
         """Tell whether a time ends before any source is complete.
 
         `sources` have entries of that time, as those that were counted; one that is
@@ -227,7 +227,7 @@ def measure_coverage(
         "looked_through": LOOKED_THROUGH,
     }
     asked: Cursor[SourceCompleteness] | None = None
-    late: int | None = None
+    waiting: int | None = None
     try:
         with (
             request_deadline.hurried(left.left_ms / 1000),
@@ -247,7 +247,7 @@ def measure_coverage(
             waits = pending_entries.send_pending_count(
                 conn, plan, pending_entries.list_awaited_stages(branches)
             )
-        late = pending_entries.fetch_pending_count(waits)
+        waiting = pending_entries.fetch_pending_count(waits)
     except DatabaseQueryError as exc:
         if asked is None or asked.pgresult is None:
             raise
@@ -259,13 +259,13 @@ def measure_coverage(
     told = tuple(sorted(found, key=_lateness))
     if not beside_hits:
         counted = _count(pool, plan, values, left, COUNT_MS)
-        return Coverage(counted, tuple(standings), told, late)
+        return Coverage(counted, tuple(standings), told, waiting)
     # Each set of filters would be counted anew, so the count goes without filters.
     is_narrowed = narrows(values)
     plain = replace(plan, filters=_UNFILTERED)
     values |= _UNFILTERED.params
     counted = _count(pool, plain, values, left, COUNT_BESIDE_HITS_MS)
-    return Coverage(counted, tuple(standings), told, late, is_narrowed)
+    return Coverage(counted, tuple(standings), told, waiting, is_narrowed)
 
 
 def list_unknown_times(

@@ -28,7 +28,7 @@ from shared.search.query.plan import Plan
 from shared.search.ranking import fold
 from shared.search.ranking.fold import Run
 from shared.search.ranking.rank import LIKENESS, LOGIT
-from shared.search.ranking.ranked_hits import Beyond, Order, Ranked
+from shared.search.ranking.ranked_hits import Beyond, Ranked, RankedHits
 from shared.search.response import job_answer
 from shared.search.retrieval.search_context import SearchContext
 
@@ -160,7 +160,7 @@ def _of_filters(conn: Connection, plan: Plan, entry: _MissedEntry) -> WhyNot | N
 
 
 def _of_window(
-    context: SearchContext, plan: Plan, entry: _MissedEntry, order: Order
+    context: SearchContext, plan: Plan, entry: _MissedEntry, order: RankedHits
 ) -> WhyNot | None:
     """Return the entry's place in the order; None: it is not in the order."""
     runs = fold.group_runs(order.items)
@@ -232,7 +232,7 @@ def _of_branches(kept: Sequence[BranchReason]) -> WhyNot:
     return replace(said, rank=int(first.value))
 
 
-def _of_beyond(plan: Plan, order: Order, found: Beyond) -> WhyNot:
+def _of_beyond(plan: Plan, order: RankedHits, found: Beyond) -> WhyNot:
     """Return why an entry that a branch found was cut: its score, or better entries."""
     ordering, score = plan.ordering, found.relevance_score
     cosine, threshold = found.validation_score, plan.fan_out.threshold
@@ -275,7 +275,7 @@ def _unread(plan: Plan, place: int | None) -> WhyNot:
     return WhyNot("outside_rerank_window", said, value=place, limit=most)
 
 
-def _has_read(order: Order, *units: str) -> bool:
+def _has_read(order: RankedHits, *units: str) -> bool:
     """Tell whether a model has read any of the hits, by the units of their scores."""
     wanted = frozenset(units) or _READ
     found = (*order.items, *order.missed)

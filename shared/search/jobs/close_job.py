@@ -84,9 +84,9 @@ class Overdue:
 def finish_overdue_jobs(conn: Connection, client: redis.Redis) -> list[Overdue]:
     """End submitted jobs past their deadline with the stored outcomes; return them."""
     ended = []
-    late = conn.execute(_OVERDUE, {"grace": GRACE_SECONDS, "batch": _BATCH}).fetchall()
+    jobs = conn.execute(_OVERDUE, {"grace": GRACE_SECONDS, "batch": _BATCH}).fetchall()
     heard: Mapping[int, Sequence[Outcome]] | None = {}
-    for job_id, tenant, plan in late:
+    for job_id, tenant, plan in jobs:
         # A Redis that hangs is not asked again: the other jobs are late as well.
         heard = None if heard is None else what_is_in(client, job_id)
         ending = _judged(heard or {}, plan)
@@ -177,11 +177,11 @@ def _of_agent(
     arrived: Mapping[int, Sequence[Outcome]], plan: Mapping[str, Any]
 ) -> Ending:
     """Build the ending of an agent's job at its deadline from what its calls found."""
-    late = errors.SearchTimeoutError(
+    timeout = errors.SearchTimeoutError(
         timeout_seconds=plan["deadline_ms"] / 1000, operation=_AGENT
     )
     told = _all_of(arrived[number] for number in sorted(arrived))
-    return Ending("partial", told, None, late.body()["error"])
+    return Ending("partial", told, None, timeout.body()["error"])
 
 
 def _values(job_id: UUID, tenant: str, ending: Ending) -> dict[str, Any]:

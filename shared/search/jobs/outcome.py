@@ -116,7 +116,7 @@ class Outcome:
         return self.failed or self.reason == CIRCUIT_OPEN
 
     @property
-    def late(self) -> bool:
+    def ran_out_of_time(self) -> bool:
         """Whether time cut this branch: with more time the search may end otherwise."""
         was_skipped = self.status == "skipped" and self.reason == DEADLINE
         return self.status == "timeout" or was_skipped
@@ -139,10 +139,10 @@ class Outcome:
 
 def make_failure(name: str, unit: str, error: LogchordError) -> Outcome:
     """Return the outcome of a branch that could not be carried out."""
-    late = error.error_code == "branch_timeout"
+    timed_out = error.error_code == "branch_timeout"
     return Outcome(
         name=name,
-        status="timeout" if late else "error",
+        status="timeout" if timed_out else "error",
         unit=unit,
         error_code=error.error_code,
         error_category=error.category.value,

@@ -45,7 +45,7 @@ def is_degraded(outcomes: Sequence[Outcome]) -> bool:
 
 def is_replayable(state: str, outcomes: Sequence[Outcome]) -> bool:
     """Tell whether a search can be repeated alike: one that time cut cannot."""
-    return state == "done" and not any(one.late for one in outcomes)
+    return state == "done" and not any(one.ran_out_of_time for one in outcomes)
 
 
 def _carried_out(branch: Sequence[Outcome]) -> bool:

@@ -11,7 +11,7 @@ from shared.search.query.plan import Plan
 from shared.search.ranking import calibration, factors, fold
 from shared.search.ranking.candidate_facts import Facts
 from shared.search.ranking.rank import MISSED, SCORE_DECIMALS, cut, least_score, rank
-from shared.search.ranking.ranked_hits import Beyond, Order, Ranked
+from shared.search.ranking.ranked_hits import Beyond, Ranked, RankedHits
 
 # The factor of each further sub-query that found an entry, and how many count.
 STEP, MOST_STEPS = 1.1, 3
@@ -25,7 +25,7 @@ class _Merged(NamedTuple):
     weighed: float
 
 
-def order_hits(branches: Sequence[Outcome], facts: Facts, plan: Plan) -> Order:
+def order_hits(branches: Sequence[Outcome], facts: Facts, plan: Plan) -> RankedHits:
     """Rank the hits of all branches; the order of their arrival does not matter."""
     if not plan.fan_out.sub_queries:
         return rank(branches, facts, plan)
@@ -46,7 +46,7 @@ def order_hits(branches: Sequence[Outcome], facts: Facts, plan: Plan) -> Order:
     share = plan.ordering.source_share
     window = fold.arranged(kept, len(kept), plan.limit, share)
     found = {hit.entry_id for one in branches if one.name != FACETS for hit in one.hits}
-    return Order(
+    return RankedHits(
         window,
         any(order.reranked for order in orders),
         suppressed,
@@ -60,7 +60,9 @@ def order_hits(branches: Sequence[Outcome], facts: Facts, plan: Plan) -> Order:
     )
 
 
-def rank_parts(branches: Sequence[Outcome], facts: Facts, plan: Plan) -> list[Order]:
+def rank_parts(
+    branches: Sequence[Outcome], facts: Facts, plan: Plan
+) -> list[RankedHits]:
     """Return the order of each sub-query's hits, as if it had been asked alone.
 
     Nothing is cut by its score or its source before all parts are in one list.
@@ -193,7 +195,7 @@ def _validated(
 
 
 def _beyond(
-    orders: Sequence[Order],
+    orders: Sequence[RankedHits],
     parts: Sequence[Sequence[fold.Run]],
     window: Sequence[Ranked],
     left_out: Sequence[Ranked],
@@ -231,7 +233,7 @@ def _outside(item: Ranked, place: int | None = None, *, unread: bool = False) ->
     return Beyond(item.entry_id, *scored, place, unread)
 
 
-def _notes(orders: Sequence[Order], facts: Facts, plan: Plan) -> list[Diagnostic]:
+def _notes(orders: Sequence[RankedHits], facts: Facts, plan: Plan) -> list[Diagnostic]:
     told = [*dict.fromkeys(note for order in orders for note in order.notes)]
     if plan.fan_out.threshold is not None and facts.unvalidated_because:
         message = (

@@ -12,7 +12,7 @@ from shared.search.ranking.calibration import Calibration, Confidence
 from shared.search.ranking.candidate_facts import Facts, Kin
 from shared.search.ranking.fold import list_hits_behind_window
 from shared.search.ranking.fusion import Fused
-from shared.search.ranking.ranked_hits import Beyond, Order, Ranked, Suppressed
+from shared.search.ranking.ranked_hits import Beyond, Ranked, RankedHits, Suppressed
 
 SCORE_DECIMALS = 12
 # Units of a model's scores: of a cross-encoder, and of one that compares pieces.
@@ -54,7 +54,7 @@ class _Scored(NamedTuple):
         return calibration.clamped(after)
 
 
-def rank(branches: Sequence[Outcome], facts: Facts, plan: Plan) -> Order:
+def rank(branches: Sequence[Outcome], facts: Facts, plan: Plan) -> RankedHits:
     """Fuse, rerank, calibrate and cut the hits; it reads no text and does no I/O."""
     searched = [
         outcome
@@ -110,7 +110,9 @@ def rank(branches: Sequence[Outcome], facts: Facts, plan: Plan) -> Order:
             items, left_out, runs, plan.window, facts.logits.keys()
         )
     by_any = reranked or any(read)
-    return Order(window, by_any, suppressed, notes, tuple(left_out[:MISSED]), behind)
+    return RankedHits(
+        window, by_any, suppressed, notes, tuple(left_out[:MISSED]), behind
+    )
 
 
 def _scored(

@@ -70,7 +70,7 @@ class Suppressed:
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class RankedHits:
     """Hits, best first, and how they came to be in this order."""
 
     items: tuple[Ranked, ...] = ()

@@ -23,7 +23,7 @@ from shared.search.ranking import fold
 from shared.search.ranking.candidate_facts import Facts
 from shared.search.ranking.fusion import rrf_contrib
 from shared.search.ranking.order_hits import order_hits
-from shared.search.ranking.ranked_hits import Order, Ranked
+from shared.search.ranking.ranked_hits import Ranked, RankedHits
 from shared.search.response import end_search, response_parts
 from shared.search.response.pinned_answer import read_pinned_answer
 from shared.search.response.respond import is_cut, is_under_window, respond
@@ -286,7 +286,7 @@ def branches_of(stored: StoredJob) -> list[Outcome]:
 
 def order_of(
     reader: JobReader, stored: StoredJob, plan: Plan, branches: Sequence[Outcome]
-) -> Order:
+) -> RankedHits:
     """Return the order that a job ended with."""
     if stored.ranked is None:
         return order_hits(
@@ -299,6 +299,6 @@ def order_of(
     return read_order(stored.ranked)
 
 
-def read_order(values: Mapping[str, Any]) -> Order:
+def read_order(values: Mapping[str, Any]) -> RankedHits:
     """Read an order back from a stored job; fields that it lacks are empty."""
-    return read_fields(Order, {**values, "items": values["window"]})
+    return read_fields(RankedHits, {**values, "items": values["window"]})

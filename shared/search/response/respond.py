@@ -15,7 +15,7 @@ from shared.search.query.filters.time_range import Applied
 from shared.search.query.modes import AGENT, RAG
 from shared.search.query.plan import Plan
 from shared.search.ranking import fold
-from shared.search.ranking.ranked_hits import Order, Ranked
+from shared.search.ranking.ranked_hits import Ranked, RankedHits
 from shared.search.response import response_parts, score_trace
 from shared.search.response.answer import Answer
 from shared.search.response.answer_fields import answer_fields, is_of_model, model_notes
@@ -106,7 +106,7 @@ def respond(
     )
 
 
-def _meta(plan: Plan, order: Order, hits: Sequence[Hit]) -> dict[str, int]:
+def _meta(plan: Plan, order: RankedHits, hits: Sequence[Hit]) -> dict[str, int]:
     """Count the entries that were found, compared with the question, and left out."""
     runs = len(fold.group_runs(order.items))
     found = max(order.found, runs)
@@ -146,7 +146,7 @@ def worth_of(plan: Plan, answer: Answer | None) -> Mapping[str, Any] | None:
 
 def nothing_asked(plan: Plan) -> SearchAnswer:
     """Return the answer to an empty question, for which no backend is asked."""
-    empty = Conclusion("done", (), Order(), degraded=False)
+    empty = Conclusion("done", (), RankedHits(), degraded=False)
     parts = response_parts.parts_without_reading(plan, empty)
     return respond(plan, None, empty, [], parts, {"total": 0.0})
 
@@ -190,7 +190,7 @@ def _applied(one: Applied, field: str) -> dict[str, object]:
     }
 
 
-def is_under_window(plan: Plan, searched: Sequence[Outcome], order: Order) -> bool:
+def is_under_window(plan: Plan, searched: Sequence[Outcome], order: RankedHits) -> bool:
     """Tell whether the window holds every hit that a branch found or could find."""
     is_full = any(outcome.kept >= plan.window for outcome in searched)
     return not is_full and not order.is_short
@@ -255,7 +255,7 @@ def _retrieval_notes(plan: Plan, branches: Sequence[Outcome]) -> list[Diagnostic
 
 
 def _thresholds(
-    plan: Plan, searched: Sequence[Outcome], order: Order
+    plan: Plan, searched: Sequence[Outcome], order: RankedHits
 ) -> dict[str, float]:
     """Return the thresholds that admitted candidates or cut them, by name."""
     floor = next((b.floor for b in searched if b.floor is not None), None)
@@ -269,7 +269,7 @@ def _thresholds(
     return {name: value for name, value in applied.items() if value is not None}
 
 
-def _score_thresholds(plan: Plan, order: Order) -> dict[str, float | None]:
+def _score_thresholds(plan: Plan, order: RankedHits) -> dict[str, float | None]:
     """Return the thresholds that cut hits by score: the least score, and `strict`'s."""
     ordering, least = plan.ordering, order.suppressed.threshold
     if least is None or not ordering.strict:

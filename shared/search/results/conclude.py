@@ -12,7 +12,7 @@ from shared.search.jobs.verdict import FailedSearch, State
 from shared.search.query.plan import Plan
 from shared.search.ranking.candidate_facts import Facts
 from shared.search.ranking.order_hits import order_hits
-from shared.search.ranking.ranked_hits import Order, Ranked
+from shared.search.ranking.ranked_hits import Ranked, RankedHits
 from shared.search.retrieval.installed_modules import unit_of
 
 
@@ -22,7 +22,7 @@ class Conclusion:
 
     state: State
     branches: tuple[Outcome, ...]
-    order: Order
+    order: RankedHits
     degraded: bool
     error: LogchordError | None = None
 
@@ -70,10 +70,12 @@ def conclude(
     branches = tuple(outcome for branch in told for outcome in branch)
     if facts.unread is not None:
         branches += (facts.unread,)
-    order = Order() if error else order_hits(branches, facts, plan)
+    order = RankedHits() if error else order_hits(branches, facts, plan)
     return Conclusion(state, branches, order, verdict.is_degraded(branches), error)
 
 
 def _missing(plan: Plan, number: int, name: str) -> Outcome:
-    late = make_overdue(name, unit_of(name))
-    return replace(late, fallback_for=plan.instead_of(name), part=plan.part_of(number))
+    overdue = make_overdue(name, unit_of(name))
+    return replace(
+        overdue, fallback_for=plan.instead_of(name), part=plan.part_of(number)
+    )

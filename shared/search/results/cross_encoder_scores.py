@@ -70,14 +70,14 @@ def add_cross_encoder_scores(
     except LogchordError as exc:
         # The order stays as it was: a better one is not worth a failed search.
         log.warning("rerank_skipped", code=exc.error_code, technical=exc.technical)
-        late = exc.error_code == "branch_timeout" or time.monotonic() >= ends
+        timed_out = exc.error_code == "branch_timeout" or time.monotonic() >= ends
         failed = "no_model" if exc.category in _OF_THE_MODEL else exc.error_code
-        why = "it was late" if late else f"it failed ({exc.error_code})"
+        why = "it was late" if timed_out else f"it failed ({exc.error_code})"
         unread = replace(
             make_failure(RERANK, unit, exc),
             # The answer lacks nothing, it only has another order.
             status="skipped",
-            reason=DEADLINE if late else failed,
+            reason=DEADLINE if timed_out else failed,
             took_ms=round((time.monotonic() - began) * 1000, 3),
         )
         return replace(known, unread_because=why, unread=unread)

@@ -9,7 +9,7 @@ import pytest
 from mcp import Client, StdioServerParameters
 
 from api.mcp.result_size import DEFAULT_CHARS, LEAST_CHARS
-from api.mcp.tools import EIGHT
+from api.mcp.tools import BASIC_TOOLS
 from tests.support.fixtures.system import BIN
 from tests.support.mcp_agent import ENTRIES, ERAS, Agent, Served, post
 from tests.support.waiting import until
@@ -18,7 +18,7 @@ from tests.support.waiting import until
 @pytest.mark.requirement("O09", "S2-01")
 def test_eight_tools_are_listed_in_six_kilobytes(agent: Agent):
     listed = agent.ask(lambda client: client.list_tools())
-    assert [one.name for one in listed.tools] == [one.name for one in EIGHT]
+    assert [one.name for one in listed.tools] == [one.name for one in BASIC_TOOLS]
     assert len(listed.model_dump_json(by_alias=True, exclude_none=True)) <= 6144
     for one in listed.tools:
         assert one.annotations.read_only_hint

@@ -10,7 +10,7 @@ from mcp import Client
 
 from api.mcp.mcp_server import make_server
 from api.mcp.rest_calls import RestCalls
-from api.mcp.tools import EIGHT
+from api.mcp.tools import BASIC_TOOLS
 from shared.settings.sections import McpSettings
 from shared.settings.settings import Settings
 from tests.support.mcp_agent import ERAS, Served
@@ -50,7 +50,7 @@ def test_every_other_name_of_the_contract_answers(served: Served):
                 modes = {one["name"] for one in known if one["enabled"]} - {"auto"}
                 assert modes >= {"keyword", "semantic", "hybrid", "agentic"}
                 offered = {one.name for one in (await client.list_tools()).tools}
-                eight = {one.name for one in EIGHT}
+                eight = {one.name for one in BASIC_TOOLS}
                 more = {"why_not", "entry_create"}
                 searches = {f"{one}_search" for one in modes}
                 assert offered == {*eight, *more, *BY_OTHER_NAMES, *searches}

@@ -18,7 +18,7 @@ from shared.answers.evidence.evidence import EvidenceEntry
 from shared.search.jobs.outcome import Candidate, Outcome
 from shared.search.query.plan import Plan
 from shared.search.query.result_detail import Synthesis
-from shared.search.ranking.ranked_hits import Order
+from shared.search.ranking.ranked_hits import RankedHits
 from shared.search.response.answer import Answer, ContextAnswer, Status
 from shared.search.response.end_search import FoundPage
 from shared.search.results.conclude import Conclusion
@@ -150,7 +150,7 @@ def test_a_model_words_what_it_is_to_word(monkeypatch, by) -> None:
     agent = AgentAnswer(CONTEXT, plan_of(), turns(SAID), "answered", asked)
     detail = replace(plan_of().detail, synthesis=Synthesis(by=by))
     plan: Plan = replace(plan_of(), detail=detail)
-    conclusion = Conclusion("done", (), Order(), degraded=False)
+    conclusion = Conclusion("done", (), RankedHits(), degraded=False)
     told = agent.answer_question(FoundPage(CONTEXT, plan, conclusion, []), 100)
     assert told is not None
     assert told.source == by

@@ -13,7 +13,7 @@ from shared.search.ranking import fusion
 from shared.search.ranking.candidate_facts import Facts
 from shared.search.ranking.linear_rerank import shift_to_old_maximum
 from shared.search.ranking.rank import rank
-from shared.search.ranking.ranked_hits import Order
+from shared.search.ranking.ranked_hits import RankedHits
 from shared.settings.search_sections import RerankingSettings
 from tests.unit.search.ranking.test_ranking import (
     HYBRID,
@@ -28,7 +28,7 @@ from tests.unit.search.ranking.test_ranking import (
 
 def ranked(
     own: Mapping[str, float], moved: Mapping[str, float], plan: Plan = HYBRID
-) -> Order:
+) -> RankedHits:
     """Rank what was found by meaning alone, with nothing found by its words."""
     found = [words(), meaning(*(hit(name, cosine) for name, cosine in own.items()))]
     return rank(found, Facts(moved=moved), plan)

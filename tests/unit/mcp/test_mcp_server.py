@@ -18,7 +18,7 @@ from api.mcp import tools
 from api.mcp.mcp_server import make_server
 from api.mcp.rest_calls import RestCalls
 from api.mcp.tool_contract import Arguments
-from api.mcp.tools import EIGHT, Search
+from api.mcp.tools import BASIC_TOOLS, Search
 from shared.errors import AccessError
 from shared.settings.sections import McpSettings
 from shared.settings.settings import Settings
@@ -111,7 +111,7 @@ def test_all_tools_and_the_one_that_writes_are_there_where_settings_say_so():
             for one in listed.tools
         }
 
-    eight = {one.name for one in EIGHT}
+    eight = {one.name for one in BASIC_TOOLS}
     assert names() == eight
     assert names(write=True) == {*eight, "entry_create (write)"}
     assert names(tools="all") == {*eight, *OTHER_NAMES, "pinned_search"}
@@ -121,8 +121,8 @@ def test_arguments_that_only_the_tool_itself_finds_wrong_are_an_error(monkeypatc
     async def validate(_: RestCalls, __: Arguments) -> dict[str, Any]:
         return Search.model_validate({"query": "x", "sort": "date"}).model_dump()
 
-    tool = replace(EIGHT[0], run=validate)
-    monkeypatch.setattr(tools, "EIGHT", (tool,))
+    tool = replace(BASIC_TOOLS[0], run=validate)
+    monkeypatch.setattr(tools, "BASIC_TOOLS", (tool,))
     found = ask(ERAS[1], lambda client: client.call_tool("search", {"query": "x"}))
     assert found.is_error
     told = found.structured_content["error"]

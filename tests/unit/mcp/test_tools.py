@@ -11,19 +11,19 @@ import pytest
 from api.mcp.mcp_server import _described
 from api.mcp.more_tools import find_tool
 from api.mcp.rest_calls import RestCalls
-from api.mcp.tools import EIGHT
+from api.mcp.tools import BASIC_TOOLS
 from shared.errors import InvalidRequestError
 from shared.search.retrieval.modules import os_bm25, pg_fts
 from shared.settings.sections import McpSettings
 
-BY_NAME = {one.name: one for one in EIGHT}
+BY_NAME = {one.name: one for one in BASIC_TOOLS}
 
 
 @pytest.mark.requirement("O09")
 def test_eight_tools_are_described_in_six_kilobytes():
     listed = [
         _described(one).model_dump(by_alias=True, exclude_none=True, mode="json")
-        for one in EIGHT
+        for one in BASIC_TOOLS
     ]
     assert list(BY_NAME) == [
         *("search", "ask", "get_entries", "get_thread", "browse", "find_similar"),

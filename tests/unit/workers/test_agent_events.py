@@ -7,7 +7,7 @@ from typing import Any, cast
 import pytest
 
 from shared.agents.agent_trace import tell_turn
-from shared.search.ranking.ranked_hits import Order
+from shared.search.ranking.ranked_hits import RankedHits
 from shared.search.response.answer import Answer, ModelShare
 from shared.search.response.end_search import EndedSearch
 from shared.search.response.respond import nothing_asked, reword
@@ -19,7 +19,7 @@ from workers.tasks.worded import Audience
 
 PLAN = plan_of()
 PLAIN = prepared(MUELLER).answer
-DONE = Conclusion("done", (), Order(), degraded=False)
+DONE = Conclusion("done", (), RankedHits(), degraded=False)
 
 
 @dataclass

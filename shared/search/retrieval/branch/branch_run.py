@@ -99,8 +99,8 @@ def outcomes_of(
     """Carry out a branch with a module that is already at hand."""
     first = one.descriptor
     if branch.now() >= branch.ends_at:
-        late = make_overdue(first.name, first.unit, "expired_in_queue")
-        return [replace(late, queued_ms=branch.queued_ms)]
+        overdue = make_overdue(first.name, first.unit, "expired_in_queue")
+        return [replace(overdue, queued_ms=branch.queued_ms)]
     outcome = _one(branch, one, context, keep_back=first.fallback is not None)
     outcomes = [replace(outcome, fallback_for=branch.plan.instead_of(first.name))]
     if first.fallback and outcomes[0].unsearched:

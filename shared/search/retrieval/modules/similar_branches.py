@@ -91,9 +91,10 @@ def find(conn: Connection, plan: Plan, entry: EntryView) -> list[Outcome]:
         except DatabaseQueryError as exc:
             log.warning("alike_not_read", way=name, code=exc.error_code)
             failed.append(exc)
-            late = exc.out_of_time
             overdue = outcome.make_overdue(name, unit)
-            found.append(overdue if late else outcome.make_failure(name, unit, exc))
+            found.append(
+                overdue if exc.out_of_time else outcome.make_failure(name, unit, exc)
+            )
     if failed and not any(one.status in {"ok", "empty"} for one in found):
         raise failed[0]
     return found

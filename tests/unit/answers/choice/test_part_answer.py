@@ -16,7 +16,7 @@ from shared.answers.choice.part_answer import (
     answer_part,
 )
 from shared.answers.choice.sentence_meaning import no_meanings
-from shared.answers.evidence.evidence import Candidate, EvidenceEntry
+from shared.answers.evidence.evidence import EvidenceEntry, Sentence
 from shared.answers.question.question import Question, read_part
 from shared.text.facility.facility import PLAIN
 from tests.unit.answers.choice.test_sentence_score import BEGIN, made
@@ -73,7 +73,7 @@ def test_a_question_of_another_kind_is_answered_by_all() -> None:
 def test_only_the_best_by_words_are_compared_and_of_why_what_words_leave_open() -> None:
     compared: list[int] = []
 
-    def count(_: Question, among: Sequence[Candidate]) -> dict[Candidate, float]:
+    def count(_: Question, among: Sequence[Sentence]) -> dict[Sentence, float]:
         compared.append(len(among))
         return dict.fromkeys(among, 0.9)
 
@@ -92,7 +92,7 @@ def test_only_the_best_by_words_are_compared_and_of_why_what_words_leave_open() 
 
 
 def test_what_has_few_of_the_words_and_the_meaning_is_a_b() -> None:
-    def near(_: Question, among: Sequence[Candidate]) -> dict[Candidate, float]:
+    def near(_: Question, among: Sequence[Sentence]) -> dict[Sentence, float]:
         return dict.fromkeys(among, 0.95)
 
     part = answer(

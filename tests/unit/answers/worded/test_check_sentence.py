@@ -5,7 +5,7 @@ from uuid import UUID
 
 import pytest
 
-from shared.answers.evidence.evidence import Candidate, EvidenceEntry
+from shared.answers.evidence.evidence import EvidenceEntry, Sentence
 from shared.answers.worded.check_sentence import Checker
 from shared.search.results.hydrate import HitRow
 
@@ -43,11 +43,11 @@ def entry(
     return EvidenceEntry(HitRow(**values), 1.0, number)  # type: ignore[arg-type]
 
 
-def sentences(text: str = VALVE, number: int = 1) -> list[Candidate]:
+def sentences(text: str = VALVE, number: int = 1) -> list[Sentence]:
     return [one for one in entry(text, number).candidates() if one.start is not None]
 
 
-def flaw(said: str, *cited: Candidate) -> str | None:
+def flaw(said: str, *cited: Sentence) -> str | None:
     return CHECKER.find_flaw(said, cited)
 
 

@@ -21,7 +21,7 @@ from shared.search.absence.near_misses import NearMisses
 from shared.search.jobs.outcome import Outcome
 from shared.search.query.compiled.compiled_question import NOTHING_ASKED
 from shared.search.query.plan import PlanLimits, SearchQuery, make_plan
-from shared.search.ranking.ranked_hits import Order, Suppressed
+from shared.search.ranking.ranked_hits import RankedHits, Suppressed
 from shared.search.response import response_parts
 from shared.search.results.conclude import Conclusion
 from shared.search.results.highlights import Highlighter
@@ -41,7 +41,7 @@ LIVE = SourceCompleteness(
 )
 EMPTY = Outcome("os_bm25", "empty", "bm25")
 DOWN = Outcome("os_bm25", "error", "bm25", error_code="opensearch_unavailable")
-FOUND_NOTHING = Conclusion("done", (EMPTY,), Order(), degraded=False)
+FOUND_NOTHING = Conclusion("done", (EMPTY,), RankedHits(), degraded=False)
 PLAN = make_plan(
     SearchQuery("klystron", mode="keyword", filters={"date_from": "2026-03-01"}),
     Scope("default", "anna"),
@@ -105,7 +105,7 @@ def test_before_the_beginning_of_a_source_nothing_is_unknown() -> None:
     assert spans(whole, None, NOW - HOUR) == []
     assert spans(whole, *before) == []
     found = covered(whole)
-    assert not found.is_later_than(before[1].isoformat(), ())
+    assert not found.ends_before_any_source(before[1].isoformat(), ())
     assert [one["is_whole"] for one in found.body()["sources"]] == [True]
     code, summary = told(FOUND_NOTHING, whole)
     assert (code, "is not loaded" in summary) == ("absence_covered", False)
@@ -136,14 +136,14 @@ def test_where_all_is_known_there_is_nothing() -> None:
 
 @pytest.mark.requirement("I05")
 def test_what_could_not_be_searched_is_never_said_to_be_empty() -> None:
-    partial = Conclusion("partial", (DOWN,), Order(), degraded=True)
+    partial = Conclusion("partial", (DOWN,), RankedHits(), degraded=True)
     code, summary = told(partial, LIVE)
     assert code == "branches_failed"
     assert summary.startswith(
         "Not everything could be searched: os_bm25 (opensearch_unavailable)."
     )
     instead = Outcome("pg_fts", "empty", "ts_rank", fallback_for="os_bm25")
-    whole = Conclusion("done", (DOWN, instead), Order(), degraded=True)
+    whole = Conclusion("done", (DOWN, instead), RankedHits(), degraded=True)
     assert told(whole, LIVE)[0] == "absence_covered"
 
 
@@ -176,7 +176,7 @@ def test_a_search_whose_only_branch_was_skipped_is_not_said_to_find_nothing(
 
 
 def test_what_scored_too_low_is_told() -> None:
-    order = Order(suppressed=Suppressed(2, 0.47, 0.5))
+    order = RankedHits(suppressed=Suppressed(2, 0.47, 0.5))
     code, summary = told(replace(FOUND_NOTHING, order=order), LIVE)
     assert code == "below_threshold"
     assert "2 scored below 0.50, the best 0.47." in summary
@@ -194,7 +194,7 @@ def test_an_older_count_is_told_with_its_age() -> None:
 
 def test_nothing_asked_is_not_nothing_found() -> None:
     blank = make_plan(SearchQuery(""), Scope("default", "anna"), PlanLimits())
-    nothing = Conclusion("done", (), Order(), degraded=False)
+    nothing = Conclusion("done", (), RankedHits(), degraded=False)
     said = absence.build_absence(blank, nothing, None, NearMisses()).context_answer
     assert said is not None
     assert (said["code"], said["summary"]) == ("empty_query", "Nothing was asked for.")
@@ -209,7 +209,7 @@ def test_nothing_asked_is_not_nothing_found() -> None:
 )
 def test_an_agent_that_searched_nothing_was_asked_something(branches, summary) -> None:
     asked = replace(PLAN, method="agent", branches=())
-    ended = Conclusion("partial", branches, Order(), degraded=bool(branches))
+    ended = Conclusion("partial", branches, RankedHits(), degraded=bool(branches))
     said = absence.build_absence(asked, ended, None, NearMisses()).context_answer
     assert said is not None
     assert said["code"] == "branches_failed"

@@ -19,7 +19,7 @@ from shared.search.query.plan_parts import PlanDetail
 from shared.search.ranking import calibration, factors, fold
 from shared.search.ranking.candidate_facts import UNREAD, Facts, Kin
 from shared.search.ranking.rank import rank
-from shared.search.ranking.ranked_hits import Order, Ranked
+from shared.search.ranking.ranked_hits import Ranked, RankedHits
 from shared.search.response.respond import stability_hash
 from shared.settings.search_sections import RerankingSettings
 
@@ -45,11 +45,11 @@ def meaning(*hits: Candidate) -> Outcome:
     )
 
 
-def scores(order: Order) -> dict[str, float]:
+def scores(order: RankedHits) -> dict[str, float]:
     return {item.entry_id: round(item.relevance_score, 9) for item in order.items}
 
 
-def names(order: Order) -> list[str]:
+def names(order: RankedHits) -> list[str]:
     return [item.entry_id for item in order.items]
 
 
@@ -533,7 +533,7 @@ found_entries = st.dictionaries(
 Entries = dict[str, tuple[float | None, float | None, bool, str]]
 
 
-def order_of(entries: Entries, seed: int = 0) -> Order:
+def order_of(entries: Entries, seed: int = 0) -> RankedHits:
     """Rank entries; `near` ones were found by meaning, of others it is a fact."""
     by_words = [hit(e, w, origin=o) for e, (w, _, _, o) in entries.items() if w]
     near = [
