@@ -131,4 +131,6 @@ def _page(job: StoredJob) -> list[Any]:
 
 
 def _cut(branches: Sequence[Outcome]) -> str | None:
-    return ", ".join(sorted(one.name for one in branches if one.ran_out_of_time)) or None
+    return (
+        ", ".join(sorted(one.name for one in branches if one.ran_out_of_time)) or None
+    )
