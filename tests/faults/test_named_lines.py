@@ -110,6 +110,17 @@ _AT_WORK: LiteralString = """
 _MOVED_ON: LiteralString = """
     SELECT FROM work
      WHERE entry_id = %(entry_id)s AND stage = %(stage)s AND want > claimed_want"""
+# What a failure has to say: who had it in hand, and what nobody took.
+_TOLD: LiteralString = """
+    SELECT 'now ' || clock_timestamp()
+     UNION ALL
+    SELECT to_jsonb(w)::text FROM work w WHERE w.entry_id = %(entry_id)s
+     UNION ALL
+    SELECT to_jsonb(c)::text FROM claim_log c WHERE c.entry_id = %(entry_id)s
+     UNION ALL
+    SELECT to_jsonb(e)::text FROM ended_by e WHERE e.entry_id = %(entry_id)s
+     UNION ALL
+    SELECT to_jsonb(p)::text FROM stage_pause p"""
 _REVISIONS: LiteralString = """
     SELECT e.revision, t.revision, f.revision FROM entry e
       JOIN entry_text t ON t.entry_id = e.id
@@ -243,7 +254,7 @@ class Run:
                 until(
                     lambda: self._has_moved_on(entry_id, case.stage),
                     within_seconds=TAKEN_SECONDS,
-                    what=f"{case} moved on",
+                    what=lambda: f"{case} moved on, of {self._told(entry_id)}",
                 )
                 self.orders.let_go(case.line, entry_id)
         self._wait_until_taken(case, entry_id)
@@ -280,7 +291,7 @@ class Run:
         until(
             lambda: self.orders.taken(case.line, entry_id),
             within_seconds=TAKEN_SECONDS,
-            what=f"{case} taken",
+            what=lambda: f"{case} taken, of {self._told(entry_id)}",
         )
 
     def _wait_for_end(self, case: Case, entry_id: str) -> None:
@@ -288,7 +299,16 @@ class Run:
             values = {"entry_id": entry_id, "stage": case.stage}
             return not fetch_rows(self.system.database, _DUE, values)
 
-        until(ended, within_seconds=60, what=f"{case} ended")
+        until(
+            ended,
+            within_seconds=60,
+            what=lambda: f"{case} ended, of {self._told(entry_id)}",
+        )
+
+    def _told(self, entry_id: str) -> list[str]:
+        """Tell what is due of an entry, and what was claimed and ended of it, and when."""
+        found = fetch_rows(self.system.database, _TOLD, {"entry_id": entry_id})
+        return [row[0] for row in found]
 
     def _at_work(self, stage: str) -> bool:
         """Tell whether a worker that lives has something of this stage in hand."""
