@@ -107,9 +107,15 @@ _AT_WORK: LiteralString = """
      WHERE stage LIKE %(stage)s || '%%' AND leased_until > clock_timestamp()
        AND claimed_at > clock_timestamp() - interval '1 s'
      LIMIT 1"""
-_MOVED_ON: LiteralString = """
+# Whoever holds it may lose its lease, on a machine that stands still for as long: then
+# another one has ended the row, and what the edit makes due is a row of its own.
+_STILL_HELD: LiteralString = """
     SELECT FROM work
-     WHERE entry_id = %(entry_id)s AND stage = %(stage)s AND want > claimed_want"""
+     WHERE entry_id = %(entry_id)s AND stage = %(stage)s AND want = claimed_want
+       AND claim = (SELECT claim FROM claim_log
+                     WHERE entry_id = %(entry_id)s AND stage = %(stage)s
+                       AND at > to_timestamp(%(since)s)
+                     ORDER BY at LIMIT 1)"""
 # What a failure has to say: who had it in hand, and what nobody took.
 _TOLD: LiteralString = """
     SELECT 'now ' || clock_timestamp()
@@ -252,7 +258,7 @@ class Run:
                 # In the same turn: what waits for its own may outlast the holding.
                 self.ledger.post(client, number)
                 until(
-                    lambda: self._has_moved_on(entry_id, case.stage),
+                    lambda: self._has_moved_on(case, entry_id),
                     within_seconds=TAKEN_SECONDS,
                     what=lambda: f"{case} moved on, of {self._told(entry_id)}",
                 )
@@ -314,9 +320,10 @@ class Run:
         """Tell whether a worker that lives has something of this stage in hand."""
         return bool(fetch_rows(self.system.database, _AT_WORK, {"stage": stage}))
 
-    def _has_moved_on(self, entry_id: str, stage: str) -> bool:
-        which = {"entry_id": entry_id, "stage": stage}
-        return bool(fetch_rows(self.system.database, _MOVED_ON, which))
+    def _has_moved_on(self, case: Case, entry_id: str) -> bool:
+        since = self.pushed[case][1]
+        which = {"entry_id": entry_id, "stage": case.stage, "since": since}
+        return not fetch_rows(self.system.database, _STILL_HELD, which)
 
     def _all_done(self, done: list[Future[None]]) -> bool:
         self._restart()
