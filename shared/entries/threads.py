@@ -219,11 +219,14 @@ def join(
     source: str,
     entry_ids: Iterable[UUID],
     thread_ids: Iterable[UUID],
+    *,
+    without: UUID | None = None,
 ) -> None:
     """Compute the threads of these entries and of these threads anew.
 
     Every entry of them is looked at: one that held the others together may have let
-    go. The source is ours alone meanwhile (`entry_links.lock`). It is no revision.
+    go, or is about to be removed. The source is ours alone meanwhile
+    (`entry_links.lock`). It is no revision.
     """
     said = {*entry_ids}
     values = {
@@ -234,9 +237,12 @@ def join(
     }
     with _by_index(conn), conn.cursor(binary=True) as cur:
         members = [_Member._make(row) for row in cur.execute(_REACHED, values)]
-    named = list(zip(members, _threads(members), strict=True))
+    staying = [one for one in members if one.id != without]
+    named = list(zip(staying, _threads(staying), strict=True))
     moved = [(one.id, thread) for one, thread in named if thread != one.thread_id]
     causes = [(one.id, thread) for one, thread in named if one.id in said]
+    if without is not None:
+        causes.append((without, None))
     _move(conn, tenant, moved, causes)
 
 

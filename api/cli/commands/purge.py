@@ -24,6 +24,7 @@ from shared.opensearch import documents, erase
 from shared.postgres.pool import connection, make_pool
 from shared.search.jobs import job as jobs
 from shared.settings.settings import Settings
+from shared.stages import entry_stages
 from shared.vocabulary import word_counts
 
 if TYPE_CHECKING:
@@ -99,7 +100,10 @@ def _purge(
     """Remove the entry; also return how many documents the index had of it."""
     removed = 0
     with connection(pool) as conn:
-        done = purging.purge(conn, tenant, meant.source, meant.external_id)
+        stages = entry_stages.list_deletion_stages(settings)
+        done = purging.purge(
+            conn, tenant, meant.source, meant.external_id, stages=stages
+        )
         name = f"{meant.source}/{meant.external_id}"
         note_command(conn, "logchord purge", name, tenant=tenant)
         # Within the transaction: without the index nothing is purged, and the key by

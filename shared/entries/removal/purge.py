@@ -5,14 +5,20 @@ that no later poll brings the entry back.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, LiteralString
 from uuid import UUID
 
 from psycopg import Connection, sql
 
-from shared.entries import entry_links, group_membership, identity, threads
+from shared.entries import (
+    entry_links,
+    group_membership,
+    identity,
+    reply_updates,
+    threads,
+)
 from shared.postgres.fetch_rows import fetch_value
 from shared.work import chore_records
 
@@ -162,8 +168,18 @@ class Purged:
     jobs: tuple[UUID, ...] = ()
 
 
-def purge(conn: Connection, tenant: str, source: str, external_id: str) -> Purged:
-    """Remove an entry from every table and keep its identity out, for ever."""
+def purge(
+    conn: Connection,
+    tenant: str,
+    source: str,
+    external_id: str,
+    *,
+    stages: Sequence[str] = (),
+) -> Purged:
+    """Remove an entry from every table and keep its identity out, for ever.
+
+    `stages` are those that take what was derived of it from its replies, too.
+    """
     entry_links.lock(conn, tenant, source)
     name = {"tenant": tenant, "source": source, "external_id": external_id}
     row = conn.execute(_HELD, name).fetchone()
@@ -177,11 +193,15 @@ def purge(conn: Connection, tenant: str, source: str, external_id: str) -> Purge
     group_membership.lock(conn, tenant)
     named = [row[0] for row in conn.execute(_NAMED, values)]
     values["jobs"] = named
-    for statement in (_SHAPE, _ENTRY, _ASIDE, _LISTED, _JOBS, _TURNS, _ANSWERS):
-        conn.execute(statement, values)
     if thread_id is not None:
         # It may have been what held the thread together, and what it is named after.
-        threads.join(conn, tenant, source, (), [thread_id])
+        threads.join(conn, tenant, source, (), [thread_id], without=entry_id)
+        # What replied to it neither shows it nor is found by its words any more.
+        answers = reply_updates.to(conn, tenant, [entry_id])
+        reply_updates.tell_anew(conn, tenant, answers)
+        reply_updates.add_work_of_gone(conn, tenant, [entry_id], stages)
+    for statement in (_SHAPE, _ENTRY, _ASIDE, _LISTED, _JOBS, _TURNS, _ANSWERS):
+        conn.execute(statement, values)
     # Words of older revisions leave the vocabulary, too, so all words are recounted.
     chore_records.start_over(conn, chore_records.COUNT_WORDS)
     return Purged(

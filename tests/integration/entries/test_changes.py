@@ -159,6 +159,21 @@ def test_a_hidden_reply_is_told_by_no_change_of_what_it_replies_to(conn):
     assert row.fetchone() is None
 
 
+def test_a_purge_tells_what_is_left_of_its_thread(conn):
+    copy = Copy(conn)
+    replies = draft("2", reply_to="1"), draft("3", reply_to="2")
+    save(conn, draft("1"), *replies, draft("4", reply_to="3", readers=("rf",)))
+    copy.read()
+
+    purge.purge(conn, TENANT, "olog", "1")
+    # The thread is called by the second now, whoever sees more of it.
+    assert sorted(copy.read()) == [("deleted", "1"), ("edited", "2"), ("edited", "3")]
+    purge.purge(conn, TENANT, "olog", "4")
+    assert copy.read() == []
+    purge.purge(conn, TENANT, "olog", "2")
+    assert sorted(copy.read()) == [("deleted", "2"), ("edited", "3")]
+
+
 def test_a_key_of_some_logbooks_is_told_of_what_leaves_and_enters_them(conn):
     copy = Copy(conn, OF_RF)
     save(conn, draft("1", logbooks=("RF",)), draft("2", logbooks=("Ops",)))

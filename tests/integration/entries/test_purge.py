@@ -211,6 +211,17 @@ def test_whoever_keeps_a_copy_is_told_that_it_is_gone(conn, entry_id):
     )
 
 
+@pytest.mark.requirement("U30")
+def test_vectors_of_replies_are_made_without_the_words_of_what_was_purged(conn):
+    _, reply = save(conn, draft("parent", text=SECRET), private("reply"))
+    conn.execute("DELETE FROM work")
+
+    purge.purge(conn, TENANT, "olog", "parent", stages=STAGES)
+
+    due = conn.execute("SELECT entry_id, stage FROM work").fetchall()
+    assert due == [(reply.entry_id, "embed:test")]
+
+
 def test_a_thread_that_a_purged_entry_held_together_falls_apart(conn):
     save(conn, draft("1"), draft("2", reply_to="1"), draft("3", reply_to="1"))
 
