@@ -312,7 +312,7 @@ class Run:
         )
 
     def _told(self, entry_id: str) -> list[str]:
-        """Tell what is due of an entry, and what was claimed and ended of it, and when."""
+        """Tell what is due of an entry, and when what was claimed and ended of it."""
         found = fetch_rows(self.system.database, _TOLD, {"entry_id": entry_id})
         return [row[0] for row in found]
 
