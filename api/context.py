@@ -139,3 +139,12 @@ def needs(scope: str, *, counts_as: Kind | None = None) -> Callable[..., Any]:
     vars(check)["counts_as"] = counts_as or _COUNTS_AS.get(scope)
     vars(check)["needed"] = scope
     return check
+
+
+async def needs_whole_facility(who: Caller) -> None:
+    """Refuse an admin of some logbooks: here entries of all of them are named."""
+    who.scope.require("admin")
+    who.scope.require_all_logbooks()
+
+
+vars(needs_whole_facility)["needed"] = "admin"

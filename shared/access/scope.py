@@ -119,3 +119,10 @@ class Scope:
         if self.is_person:
             message = f"This needs the scope {needed!r}, which {self.subject} lacks."
         raise AccessError(message, code="scope_missing", details={"needed": needed})
+
+    def require_all_logbooks(self) -> None:
+        """Raise unless the caller's rights end at no logbook of the facility."""
+        if self.logbooks is not None:
+            message = "This names entries of every logbook, and needs rights to all."
+            needed = {"needed": "logbook:*"}
+            raise AccessError(message, code="scope_missing", details=needed)

@@ -8,7 +8,7 @@ from typing import Annotated
 from fastapi import Query, Response
 
 from api.access.schemas.audit import AuditPage, audit_record_out
-from api.context import Caller, Ctx, needs
+from api.context import Caller, Ctx, needs_whole_facility
 from api.server.json_response import as_json
 from api.server.list_page import ListPage
 from api.server.parameters import PageSize
@@ -19,7 +19,7 @@ from shared.entries import refs
 from shared.postgres.pool import connection
 from shared.times.rfc3339 import parse_time
 
-router = strict_router("/v1/audit", "access", needs("admin"))
+router = strict_router("/v1/audit", "access", needs_whole_facility)
 
 _Name = Annotated[
     str | None, Query(max_length=255, description="A key's id, or a person.")

@@ -7,7 +7,7 @@ from uuid import UUID
 from fastapi import Body, Query, Response
 
 from api.caller_info import CallerInfo
-from api.context import ApiContext, Caller, Ctx, needs
+from api.context import ApiContext, Caller, Ctx, needs_whole_facility
 from api.operations import quarantine_release
 from api.operations.quarantine_release import ReleaseProgress
 from api.operations.schemas.quarantine import (
@@ -34,7 +34,7 @@ from shared.work.quarantine import Quarantined, Released, Which
 
 log = get_logger()
 
-router = strict_router("/v1/quarantine", "operations", needs("admin"))
+router = strict_router("/v1/quarantine", "operations", needs_whole_facility)
 
 
 @router.get("")

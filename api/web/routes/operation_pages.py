@@ -7,7 +7,7 @@ from uuid import UUID
 from fastapi import Depends, Query, Request, Response
 from fastapi.responses import RedirectResponse
 
-from api.context import Caller, Ctx, needs
+from api.context import Caller, Ctx, needs, needs_whole_facility
 from api.operations.routes import quarantine
 from api.operations.routes.status import load_status, make_lag_body
 from api.operations.schemas.quarantine import Filter
@@ -30,8 +30,8 @@ async def get_status_page(request: Request, caller: Caller, ctx: Ctx) -> Respons
     return rendering.show(request, "status.html", body, flower=flower)
 
 
-@router.get("/quarantine", dependencies=[Depends(needs("admin"))])
-@router.get("/quarantine.json", dependencies=[Depends(needs("admin"))])
+@router.get("/quarantine", dependencies=[Depends(needs_whole_facility)])
+@router.get("/quarantine.json", dependencies=[Depends(needs_whole_facility)])
 def get_quarantine_page(
     request: Request,
     caller: Caller,
@@ -53,7 +53,7 @@ def get_quarantine_page(
     )
 
 
-@router.post("/quarantine", dependencies=[Depends(needs("admin"))])
+@router.post("/quarantine", dependencies=[Depends(needs_whole_facility)])
 async def post_quarantine_form(
     request: Request,
     caller: Caller,

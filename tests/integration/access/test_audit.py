@@ -19,6 +19,7 @@ from shared.postgres.pool import make_pool
 from tests.support.fixtures.system import System
 from tests.support.typed import typist
 from tests.support.waiting import until
+from tests.support.written import ok
 
 QUERY = "Who stole the zebrafish?"
 ABSENT = "00000000-0000-0000-0000-000000000007"
@@ -172,6 +173,12 @@ def test_admins_read_the_audit_of_their_facility_and_nobody_else_does(
     assert operator.get("/v1/audit", params={"since": "x"}).status_code == 422
 
     assert caller.get("/v1/audit").status_code == 403
+    rf = {"name": "rf", "scopes": ["admin"], "logbooks": ["RF"]}
+    token = ok(operator.post("/v1/keys", json=rf), 201)["token"]
+    with api.client(token) as of_some:
+        # They name entries of others, some of which exist.
+        for path in ("/v1/audit", "/v1/quarantine", "/quarantine"):
+            assert of_some.get(path).status_code == 403
     with api.client(api.key(tenant=f"{tenant}-b", scopes=("admin",))) as other:
         assert [one["request"] for one in read(other)] in ([], ["GET /v1/audit"])
     with api.client(api.key(tenant="*", scopes=("admin",))) as installation:
