@@ -27,7 +27,11 @@ async def get_status_page(request: Request, caller: Caller, ctx: Ctx) -> Respons
     body = {**told, "stages": lag["stages"], "as_of": lag["as_of"]}
     body["queues"] = lag["workers"]
     flower = f"http://127.0.0.1:{ctx.settings.flower_port}"
-    return rendering.show(request, "status.html", body, flower=flower)
+    # The quarantine names entries of every logbook.
+    names_all = caller.scope.logbooks is None
+    return rendering.show(
+        request, "status.html", body, flower=flower, names_all=names_all
+    )
 
 
 @router.get("/quarantine", dependencies=[Depends(needs_whole_facility)])

@@ -7,6 +7,7 @@ import pytest
 
 from api.client.event_lines import EventLines
 from tests.support.read_page import Element, read_page
+from tests.support.written import ok
 
 HTML = {"accept": "text/html"}
 # What is another thing a moment later.
@@ -77,6 +78,14 @@ def _settled(told: Any) -> Any:
 
 def test_the_quarantine_is_for_admins(caller: httpx2.Client) -> None:
     assert show(caller, "/quarantine", status=403).one("h1").text == "Not allowed"
+
+
+def test_an_admin_of_some_logbooks_is_shown_no_way_to_the_quarantine(api, operator):
+    rf = {"name": "rf", "scopes": ["admin"], "logbooks": ["RF"]}
+    token = ok(operator.post("/v1/keys", json=rf), 201)["token"]
+    with api.client(token) as of_some:
+        assert "/quarantine" not in of_some.get("/status", headers=HTML).text
+    assert "/quarantine" in operator.get("/status", headers=HTML).text
 
 
 def test_what_is_not_there_and_what_is_anothers_are_one_page(caller, api) -> None:
