@@ -14,7 +14,7 @@ from rich.table import Table
 
 from bench import logbook
 from bench.keep_results import keep_results
-from shared.enrich import digest, links
+from shared.enrich import digest
 from shared.search.query.compiled.compiled_question import compile_question
 from shared.search.query.language import grammar
 from shared.stages.stage_contract import NoOptions, StageInput
@@ -71,7 +71,6 @@ def measure(count: int, real: Path | None) -> list[Rate]:
     rates.append(
         _rate("compile as a question, 100", _generated(count // 10, 100, 3), _ask_all)
     )
-    rates.append(_rate("find links, 500", texts, _link_all))
     rates.append(_rate("pick summary and keywords, 500", texts, _digest_all))
     if real is not None and real.exists():
         rates += _of_real_texts(real, count)
@@ -121,12 +120,6 @@ def _detect_all(texts: list[str]) -> None:
 def _ask_all(texts: list[str]) -> None:
     for text in texts:
         compile_question(grammar.parse(text).tree)
-
-
-def _link_all(texts: list[str]) -> None:
-    for text in texts:
-        named = {"source": "ops", "external_id": "1", "original": text}
-        links.find(StageInput({"text": text, **named}, NoOptions(), PLAIN))
 
 
 def _digest_all(texts: list[str]) -> None:

@@ -106,7 +106,7 @@ def answer(
     shown, cut = amount.cut([entry])
     (body,) = bodies(ctx, conn, scope, shown)
     body["findings"] = findings_shown.load_findings(
-        conn, scope, entry.entry_id, entry.revision
+        conn, scope.tenant, entry.entry_id, entry.revision
     )
     (body,) = amount.select([body])
     return as_json({**body, "cut": cut}, headers=headers)

@@ -4,9 +4,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from shared.messaging.stage_names import LINKS_STAGE
-
-# Links are shown as links, and where something stands the text itself shows.
+# Where something stands the text itself shows.
 _PLACES = frozenset({"start", "end"})
 
 
@@ -15,8 +13,7 @@ def word_findings(
 ) -> Iterator[tuple[str, str]]:
     """Yield each stage, and what it found: `number 4711, meaning arc; number 12`."""
     for stage, found in findings.items():
-        if stage != LINKS_STAGE:
-            yield stage, "; ".join(dict.fromkeys(map(_word, found)))
+        yield stage, "; ".join(dict.fromkeys(map(_word, found)))
 
 
 def _word(found: Mapping[str, Any]) -> str:

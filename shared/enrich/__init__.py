@@ -1,1 +1,1 @@
-"""What the stages make of an entry: metadata, files, copies, links, extracts."""
+"""What the stages make of an entry: metadata, files, copies, extracts."""

@@ -4,7 +4,6 @@ METADATA_STAGE = "metadata"
 ATTACHMENTS_STAGE = "attachments"  # of entries with files alone
 DUPLICATES_STAGE = "duplicates"  # due when the text of an entry has been read
 INDEX_STAGE = "index"
-LINKS_STAGE = "links"  # what a text names
 ALERT_STAGE = "alert"  # of entries that some saved search may be told of
 DIGEST_STAGE = "digest"  # what a text is about
 # Until these have run, no entry is found by its words.

@@ -11,7 +11,6 @@ from uuid import UUID
 import pytest
 from psycopg import Connection
 
-from shared.access.scope import Scope
 from shared.entries.reading import findings_shown
 from shared.entries.saving.save import tombstone
 from shared.errors import ConfigurationError
@@ -64,9 +63,7 @@ def save(conn: Connection, ctx: Context, external_id: str, text: str, **more) ->
 
 
 def alarms(conn: Connection, entry_id: UUID, revision: int = 1) -> list[int]:
-    shown = findings_shown.load_findings(
-        conn, Scope(TENANT, "anna"), entry_id, revision
-    )
+    shown = findings_shown.load_findings(conn, TENANT, entry_id, revision)
     return [one["number"] for one in shown.get(ALARMS, [])]
 
 

@@ -27,7 +27,7 @@ THREAD_SECONDS = 12.0
 # At which stage, by which word, and whether a limit interrupts it.
 HARMS = (
     ("metadata", "lullaby", "hang"),
-    ("links", "coma", "stuck"),
+    ("digest", "coma", "stuck"),
     ("duplicates", "torpor", "stuck"),
     ("index", "stupor", "hang"),
 )

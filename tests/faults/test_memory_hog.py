@@ -13,7 +13,11 @@ from tests.support.waiting import until
 LIMIT_BYTES = 512 * 1024 * 1024
 POISONS = [
     {"word": word, "where": stage, "does": "hog", "megabytes": 100_000}
-    for stage, word in (("metadata", "venom"), ("links", "arsenic"), ("index", "toxin"))
+    for stage, word in (
+        ("metadata", "venom"),
+        ("digest", "arsenic"),
+        ("index", "toxin"),
+    )
 ]
 ENTRIES = size.times(50, 1000)
 ASIDE: LiteralString = """

@@ -34,7 +34,7 @@ TASK_OF = {
     "metadata": "enhance.extract_metadata",
     "embed": "enhance.embed_entries",
     "index": "index.index_entries",
-    "links": "enhance.run_stage:links",
+    "digest": "enhance.run_stage:digest",
     "duplicates": "enhance.place_entries",
 }
 _INSIDE = ("before_finish", "before_commit", "after_commit")
@@ -49,7 +49,7 @@ LINES = {
 if FULL:
     LINES |= {
         # As every stage that finds things.
-        "links": ("before_claim", "after_claim", *_INSIDE),
+        "digest": ("before_claim", "after_claim", *_INSIDE),
         "duplicates": ("before_claim", "after_claim", "after_commit"),
     }
 # While it is claimed and not yet ended.
@@ -58,7 +58,7 @@ CLAIMED = {"after_claim", "after_vector", "after_index", "before_finish"}
 COMES_NEXT = {
     ("metadata", "before_finish"),
     ("embed", "before_finish"),
-    ("links", "before_finish"),
+    ("digest", "before_finish"),
 }
 # Due once the metadata of an edit has ended, and not before.
 AFTER_METADATA = {"index", "duplicates"}
@@ -130,7 +130,7 @@ _TOLD: LiteralString = """
 _REVISIONS: LiteralString = """
     SELECT e.revision, t.revision, f.revision FROM entry e
       JOIN entry_text t ON t.entry_id = e.id
-      JOIN entry_finding f ON f.entry_id = e.id AND f.stage = 'links'
+      JOIN entry_finding f ON f.entry_id = e.id AND f.stage = 'digest'
      WHERE e.id = %(entry_id)s"""
 
 
@@ -163,7 +163,7 @@ class Happened(NamedTuple):
     endings: list[str]
     revision: int
     analysed: int
-    linked: int
+    digested: int
 
 
 @dataclass
@@ -378,7 +378,7 @@ def test_a_death_costs_one_attempt_more_and_no_effect(run, case):
     assert 1 + lost <= len(happened.claims) <= 1 + lost + beside
     assert len({due for _, due in happened.claims}) == 1
     assert happened.endings == [happened.claims[-1][0]]
-    assert happened.linked == happened.analysed == happened.revision == 2
+    assert happened.digested == happened.analysed == happened.revision == 2
 
 
 @pytest.mark.smoke
@@ -387,7 +387,7 @@ def test_a_death_costs_one_attempt_more_and_no_effect(run, case):
 def test_an_edit_at_this_line_is_worked_on_too(run, case):
     happened = run.happened(case)
 
-    assert happened.linked == happened.analysed == happened.revision == 3
+    assert happened.digested == happened.analysed == happened.revision == 3
     if case.line in CLAIMED and (case.stage, case.line) not in COMES_NEXT:
         # What was at work when it came did not end the row.
         first, last = happened.claims[0], happened.claims[-1]
@@ -408,4 +408,4 @@ def test_a_claim_that_was_lost_finishes_nothing(run, case):
         assert len({due for _, due in happened.claims}) == 1
         assert happened.endings == [happened.claims[-1][0]]
     newest = 1 + run.tries[case]
-    assert happened.linked == happened.analysed == happened.revision == newest
+    assert happened.digested == happened.analysed == happened.revision == newest

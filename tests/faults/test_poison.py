@@ -28,7 +28,7 @@ POISONS = {
     stage: {"word": word, "where": stage.partition(":")[0], "does": "kill"}
     for stage, word in (
         ("metadata", "venom"),
-        ("links", "arsenic"),
+        ("digest", "arsenic"),
         ("duplicates", "hemlock"),
         ("index", "toxin"),
         (VECTORS, "cyanide"),

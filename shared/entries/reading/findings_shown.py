@@ -7,9 +7,7 @@ from uuid import UUID
 
 from psycopg import Connection
 
-from shared.access import rights
-from shared.access.scope import Scope
-from shared.messaging.stage_names import DIGEST_STAGE, LINKS_STAGE
+from shared.messaging.stage_names import DIGEST_STAGE
 
 # Places are those of the text that it was found in: of another revision, none is shown.
 _OF_ENTRY: LiteralString = """
@@ -28,17 +26,6 @@ _DIGESTS: LiteralString = """
        AND f.stage = %(digest)s
      LIMIT 1000"""
 
-_MEANT: LiteralString = f"""
-    SELECT t.source, t.external_id, t.id
-      FROM (SELECT DISTINCT n.source, n.external_id
-              FROM unnest(%(sources)s::text[], %(external_ids)s::text[])
-                   AS n (source, external_id)) AS named
-      JOIN entry t ON t.tenant = %(tenant)s AND t.source = named.source
-                  AND t.external_id = named.external_id
-     WHERE t.deleted_at IS NULL{rights.seen("t")}
-     ORDER BY t.source, t.external_id
-     LIMIT 1000"""
-
 
 @dataclass(frozen=True, slots=True)
 class Digest:
@@ -52,36 +39,16 @@ NO_DIGEST = Digest()
 
 
 def load_findings(
-    conn: Connection, scope: Scope, entry_id: UUID, revision: int
+    conn: Connection, tenant: str, entry_id: UUID, revision: int
 ) -> dict[str, list[dict[str, Any]]]:
-    """Return the findings of each stage in one revision of an entry, by stage.
-
-    A link names the entry that it leads to, if the caller may see that entry.
-    """
+    """Return the findings of each stage in one revision of an entry, by stage."""
     given = {
-        "tenant": scope.tenant,
+        "tenant": tenant,
         "entry_id": entry_id,
         "revision": revision,
         "digest": DIGEST_STAGE,
     }
-    found: dict[str, list[dict[str, Any]]] = dict(
-        conn.execute(_OF_ENTRY, given).fetchall()
-    )
-    links = [one for one in found.get(LINKS_STAGE, ()) if one["external_id"]]
-    if links:
-        names = {
-            "sources": [one["source"] for one in links],
-            "external_ids": [one["external_id"] for one in links],
-        }
-        meant = {
-            (source, external_id): str(other)
-            for source, external_id, other in conn.execute(
-                _MEANT, {**scope.params, **names}
-            )
-        }
-        for one in links:
-            one["entry_id"] = meant.get((one["source"], one["external_id"]))
-    return found
+    return dict(conn.execute(_OF_ENTRY, given).fetchall())
 
 
 def digests(

@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, NamedTuple, Self, TypeVar
-from urllib.parse import quote
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
@@ -58,18 +57,11 @@ class NamePattern(_Strict):
         return self
 
 
-class TicketPattern(NamePattern):
-    """How one kind of ticket is written, and the address where it is found."""
-
-    url: str | None = Field(None, pattern=r"^https?://[!-~]*\{ticket\}[!-~]*$")
-
-
 Phrase = Annotated[str, Field(pattern=r"^\w[\w *.'-]{1,60}$")]
 
 
 class _File(_Strict):
     names: tuple[NamePattern, ...] = Field((), max_length=100)
-    tickets: tuple[TicketPattern, ...] = Field((), max_length=100)
     not_names: tuple[str, ...] = ()
     compound_parts: tuple[str, ...] = ()
     glossary: tuple[tuple[str, ...], ...] = ()
@@ -80,15 +72,6 @@ class _File(_Strict):
     calendar: tuple[Period, ...] = Field((), max_length=1000)
     # By what they say, as the table of `incident_words` has them.
     incidents: dict[incident_words.Kind, tuple[Phrase, ...]] = {}
-
-
-class TicketName(NamedTuple):
-    """A ticket that one of the facility's patterns has found, and its address."""
-
-    start: int
-    end: int
-    kind: str
-    url: str | None
 
 
 class Name(NamedTuple):
@@ -124,7 +107,6 @@ class Facility:
     facts_fingerprint: int = 0
     # A hash of the whole file; 0 without a file.
     whole_fingerprint: int = 0
-    tickets: tuple[tuple[TicketPattern, re.Pattern[str]], ...] = ()
     # What tells of incidents, beside the words that all use; read with each thread.
     incidents: incident_words.Own = ()
     # Itself as its file has it, where more was approved than stands there.
@@ -144,17 +126,6 @@ class Facility:
             if start >= place and name.canonical:
                 yield name
                 place = match.end()
-
-    def named_tickets(self, text: str) -> Iterator[TicketName]:
-        """Yield the tickets that patterns find, in order of where they begin."""
-        found = [
-            TicketName(*match.span(), one.kind, _address(one, match[0]))
-            for one, compiled in self.tickets
-            for match in compiled.finditer(text)
-            if 0 < match.end() - match.start() <= MAX_TOKEN_CHARS
-        ]
-        # The longer one of two that begin alike.
-        yield from sorted(found, key=lambda one: (one.start, -one.end, one.kind))
 
 
 # A facility without words of its own.
@@ -185,7 +156,7 @@ def load(path: Path | None, zone: str = "UTC") -> Facility:
 
 def _facility(said: _File, path: Path, zone: str) -> Facility:
     about_facts = {"things", "people", "shifts"}
-    no_terms = {"glossary", "tickets", "calendar", "incidents", *about_facts}
+    no_terms = {"glossary", "calendar", "incidents", *about_facts}
     own_words = said.model_dump(exclude=no_terms)
     text = json.dumps(own_words, sort_keys=True)
     fingerprint = zlib.crc32(text.encode()) % (1 << _FINGERPRINT_BITS)
@@ -200,7 +171,6 @@ def _facility(said: _File, path: Path, zone: str) -> Facility:
     whole = said.model_dump_json(exclude={"incidents"})
     return Facility(
         names=tuple((one, _compiled(one)) for one in said.names),
-        tickets=tuple((one, _compiled(one)) for one in said.tickets),
         no_names=frozenset(word.lower() for word in said.not_names),
         parts=PARTS | {fold_surface(one, GERMAN) for one in said.compound_parts},
         glossary=said.glossary,
@@ -217,10 +187,6 @@ def _facility(said: _File, path: Path, zone: str) -> Facility:
 
 def _compiled(one: NamePattern) -> re.Pattern[str]:
     return re.compile(one.pattern, re.IGNORECASE)
-
-
-def _address(one: TicketPattern, ticket: str) -> str | None:
-    return one.url and one.url.replace("{ticket}", quote(ticket, safe=""))
 
 
 def _table(

@@ -18,9 +18,9 @@ from shared.entries.reading import read_entries
 from shared.entries.saving.save import save_page, tombstone
 from shared.ids import uuid7
 from shared.messaging.stage_names import (
+    DIGEST_STAGE,
     DUPLICATES_STAGE,
     INDEX_STAGE,
-    LINKS_STAGE,
     METADATA_STAGE,
 )
 from shared.stages import entry_stages
@@ -366,28 +366,29 @@ def test_what_is_kept_together_is_of_one_facility_and_one_class(ctx, conn, save)
 
 @pytest.mark.usefixtures("patient")
 def test_findings_of_a_batch_are_kept_in_one_commit(make_context, conn, save):
-    ctx = make_context(LOGCHORD_STAGES='{"links": {"enabled": true}}')
+    ctx = make_context(LOGCHORD_STAGES='{"digest": {"enabled": true}}')
     stages = entry_stages.list_entry_stages(ctx.settings)
+    text = "Arc tripped klystron, cooled pump, opened valve, refilled water, reset"
     ids = [
-        save(f"A-{number}", f"see entry B-{number}", stages=stages, tenant=tenant)
+        save(f"A-{number}", f"{text} B-{number}", stages=stages, tenant=tenant)
         for tenant in (TENANT, "other")
         for number in range(3)
     ]
 
-    run_stage(ctx, LINKS_STAGE)
-    # Another title leaves the links as they were: what is kept is of that revision.
-    save("A-0", "see entry B-0", title="once more", stages=stages)
-    run_stage(ctx, LINKS_STAGE)
+    run_stage(ctx, DIGEST_STAGE)
+    # A tag leaves the digest as it was: what is kept is of that revision.
+    save("A-0", f"{text} B-0", tags=("RF",), stages=stages)
+    run_stage(ctx, DIGEST_STAGE)
 
     conn.rollback()
     found = conn.execute(
-        "SELECT entry_id, revision, found -> 0 ->> 'external_id', xmin::text"
-        " FROM entry_finding WHERE stage = 'links'"
+        "SELECT entry_id, revision, found -> 0 -> 'keywords' ->> 1, xmin::text"
+        " FROM entry_finding WHERE stage = 'digest'"
     ).fetchall()
     assert {row[:3] for row in found} == {
-        (one, 2 if at == 0 else 1, f"B-{at % 3}") for at, one in enumerate(ids)
+        (one, 2 if at == 0 else 1, f"reset B-{at % 3}") for at, one in enumerate(ids)
     }
     # One for each facility, and that of the edit.
     assert len({commit for *_, commit in found}) == 3
-    due = conn.execute("SELECT FROM work WHERE stage = 'links'").fetchall()
+    due = conn.execute("SELECT FROM work WHERE stage = 'digest'").fetchall()
     assert due == []

@@ -31,7 +31,6 @@ def shown_entry(**fields: Any) -> str:
 def test_a_text_is_shown_without_its_markup_and_with_its_attributes():
     shown = shown_entry(
         findings={
-            "links": [{"external_id": "RF/6", "start": 0, "end": 4}],
             "alarms": [
                 {"number": 4711, "meaning": "arc \x1b[31m", "start": 0, "end": 10},
                 {"number": 12, "meaning": None, "start": 23, "end": 31},

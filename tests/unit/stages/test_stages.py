@@ -69,7 +69,7 @@ def test_what_is_due_at_once_is_sent_in_the_order_of_the_stages():
     assert of_all[:2] == (stage_names.METADATA_STAGE, model)
     assert of_all[-1] == stage_names.INDEX_STAGE
     at_once = entry_stages.list_entry_stages(SETTINGS)
-    assert at_once == (stage_names.METADATA_STAGE, model, "links")
+    assert at_once == (stage_names.METADATA_STAGE, model)
     after = entry_stages.list_next_stages(SETTINGS, stage_names.METADATA_STAGE)
     assert after == (stage_names.DUPLICATES_STAGE, stage_names.INDEX_STAGE)
     assert not {*after, stage_names.ATTACHMENTS_STAGE} & {*at_once}
@@ -86,7 +86,7 @@ def test_what_is_due_at_once_is_sent_in_the_order_of_the_stages():
             "index cannot be switched off",
             id="lasting",
         ),
-        pytest.param('{"links": {"on": true}}', "on", id="no-such-setting"),
+        pytest.param('{"digest": {"on": true}}', "on", id="no-such-setting"),
     ],
 )
 def test_what_cannot_be_set_of_stages_is_refused_at_the_start(given_stages, reason):
@@ -103,19 +103,16 @@ def test_the_stages_with_tasks_of_their_own_are_those_that_last():
 
 
 def test_a_stage_runs_as_it_is_set_and_else_as_it_says_itself():
-    assert {"links", "digest"} & {*entry_stages.list_entry_stages(SETTINGS)} == {
-        "links"
-    }
-    both = Settings.load({"LOGCHORD_STAGES": '{"digest": {"enabled": true}}'})
-    assert {"links", "digest"} <= {*entry_stages.list_entry_stages(both)}
-    none = Settings.load({"LOGCHORD_STAGES": '{"links": {"enabled": false}}'})
-    assert not {"links", "digest"} & {*entry_stages.list_configured_stages(none)}
+    assert "digest" not in entry_stages.list_entry_stages(SETTINGS)
+    on = Settings.load({"LOGCHORD_STAGES": '{"digest": {"enabled": true}}'})
+    assert "digest" in entry_stages.list_entry_stages(on)
+    off = Settings.load({"LOGCHORD_STAGES": '{"digest": {"enabled": false}}'})
+    assert "digest" not in entry_stages.list_configured_stages(off)
 
 
 def test_no_entry_waits_to_be_searched_for_what_a_stage_finds_in_it():
-    both = '{"links": {"enabled": true}, "digest": {"enabled": true}}'
-    asked = Settings.load({"LOGCHORD_STAGES": both})
-    assert entry_stages.list_finder_stages(asked) == {"links", "digest"}
+    asked = Settings.load({"LOGCHORD_STAGES": '{"digest": {"enabled": true}}'})
+    assert entry_stages.list_finder_stages(asked) == {"digest"}
     waited = {
         *entry_stages.list_configured_stages(asked)
     } - entry_stages.list_finder_stages(asked)

@@ -41,7 +41,7 @@ _STAGE_OF = {
     "enhance.embed_entries": "embed:%",
     "index.index_entries": "index",
     "enhance.place_entries": "duplicates",
-    "enhance.run_stage:links": "links",
+    "enhance.run_stage:digest": "digest",
 }
 _CLAIM_OF: LiteralString = """
     SELECT claim::text FROM work
