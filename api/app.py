@@ -164,7 +164,7 @@ def _open(settings: Settings) -> ApiContext:
         searches=searches,
         sessions=sessions,
         suggestions=Suggestions(searches),
-        telemetry=Telemetry(settings, pool, data.secret, searches.facility),
+        telemetry=Telemetry(settings, pool, data.secret),
         callers=Callers(settings, pool, limiter, key_use.note, data.secret),
         limiter=limiter,
         secret=data.secret,

@@ -8,7 +8,7 @@ import json
 import queue
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
@@ -17,12 +17,9 @@ from shared.errors import DatabaseConnectionError, DatabaseQueryError
 from shared.log import get_logger
 from shared.postgres.pool import Pool
 from shared.postgres.statement_deadline import timed_connection
-from shared.search.quality import missed_words, search_events
+from shared.search.quality import search_events
 from shared.search.quality.search_events import Detail, EventKeys, SearchEvent
-from shared.search.query import entities
 from shared.settings.settings import Settings
-from shared.text.facility.devices import DEVICE
-from shared.text.facility.facility import Facility
 
 log = get_logger()
 
@@ -68,8 +65,6 @@ class _SessionQuestion:
     """The last question of a session that found no grounded answer."""
 
     query_key: str | None
-    words: frozenset[str]
-    unwritten: tuple[str, ...]
     at: datetime
 
 
@@ -81,13 +76,11 @@ class Telemetry:
         settings: Settings,
         pool: Pool,
         secret: Callable[[], bytes],
-        facility: Facility,
     ) -> None:
         self.is_on = settings.telemetry.enabled
         self._inactivity = timedelta(seconds=settings.session.inactivity_seconds)
         self._pool = pool
         self._secret = secret
-        self._facility = facility
         self._waiting: queue.Queue[AskedQuestion | PageAction | None] = queue.Queue()
         self._sessions: OrderedDict[str, _SessionQuestion] = OrderedDict()
         self._jobs: OrderedDict[UUID, AskedQuestion] = OrderedDict()
@@ -172,8 +165,7 @@ class Telemetry:
         if details["status"] is not None:
             kinds.append("answer_frame")
         before = self._exchange(session_key, asked, answer)
-        is_reformulated = before is not None and before.query_key != query_key
-        if is_reformulated:
+        if before is not None and before.query_key != query_key:
             kinds.insert(0, "reformulation")
         if asked.rescue:
             kinds.insert(0, "rescue_action")
@@ -187,18 +179,8 @@ class Telemetry:
             # In the order in which they came about.
             at = asked.at + timedelta(microseconds=place)
             events.append(SearchEvent(kind, at, *whose, told.get(kind, {})))
-        unsupported = (answer["context_answer"] or {}).get("unsupported", ())
         with timed_connection(self._pool, _WRITE_MS) as conn:
             search_events.store_events(conn, asked.tenant, events)
-            if unsupported:
-                missed_words.note_unwritten_words(
-                    conn, asked.tenant, unsupported, self._devices(asked.query)
-                )
-            if before is not None and is_reformulated:
-                for word in self._said_instead(before, asked.query, details["status"]):
-                    missed_words.note_other_words(
-                        conn, asked.tenant, before.unwritten, word
-                    )
 
     def _exchange(
         self, session_key: str | None, asked: AskedQuestion, answer: dict[str, object]
@@ -209,32 +191,10 @@ class Telemetry:
         before = self._sessions.pop(session_key, None)
         worth = answer["context_answer"]
         if isinstance(worth, dict) and worth["status"] != "grounded":
-            self._sessions[session_key] = _SessionQuestion(
-                self.keys_of(asked.tenant).of_query(asked.query),
-                _words(asked.query),
-                tuple(worth["unsupported"]),
-                asked.at,
-            )
+            query_key = self.keys_of(asked.tenant).of_query(asked.query)
+            self._sessions[session_key] = _SessionQuestion(query_key, asked.at)
             if len(self._sessions) > MOST_SESSIONS:
                 self._sessions.popitem(last=False)
         if before is not None and asked.at - before.at > self._inactivity:
             return None
         return before
-
-    def _said_instead(
-        self, before: _SessionQuestion, query: str, status: object
-    ) -> Sequence[str]:
-        """Return the one word that stands for the unwritten ones, if it is one."""
-        if status != "grounded" or len(before.unwritten) != 1:
-            return ()
-        more = _words(query) - before.words
-        return (*more,) if len(more) == 1 else ()
-
-    def _devices(self, query: str) -> list[str]:
-        found = entities.in_text(query, self._facility)
-        return [one.canonical for one in found if one.kind == DEVICE]
-
-
-def _words(query: str) -> frozenset[str]:
-    stripped = (word.strip(".,;:!?()\"'") for word in query.casefold().split())
-    return frozenset(filter(None, stripped))

@@ -2,7 +2,7 @@
 
 What is approved is searched beside its term. What was found in entries is told to
 nobody who may see none of them, until somebody who may has approved it; what people's
-questions propose is told to admins alone.
+questions once proposed is told to admins alone.
 """
 
 from collections.abc import Sequence
@@ -47,13 +47,13 @@ _COUNT: LiteralString = """
 # What was rejected is proposed again; what is approved stays so.
 _PROPOSE: LiteralString = """
     INSERT INTO glossary_form AS g
-           (tenant, term_key, form_key, term, form, by_hand, of_questions)
-    SELECT %(tenant)s, %(term_key)s, f.key, %(term)s, f.form, true, %(of_questions)s
+           (tenant, term_key, form_key, term, form, by_hand)
+    SELECT %(tenant)s, %(term_key)s, f.key, %(term)s, f.form, true
       FROM unnest(%(keys)s::text[], %(forms)s::text[]) AS f (key, form)
      ORDER BY f.key
         ON CONFLICT (tenant, term_key, form_key) DO UPDATE
        SET by_hand = true,
-           of_questions = excluded.of_questions AND (g.of_questions OR NOT g.by_hand),
+           of_questions = false,
            state = CASE g.state WHEN 'rejected' THEN 'proposed' ELSE g.state END"""
 _OF_TERM: LiteralString = f"""
     SELECT g.form_key, g.form, g.state
@@ -92,14 +92,7 @@ def key_of(text: str) -> str:
     return " ".join(filter(None, map(fold, text.split())))[:_KEY_CHARS].strip()
 
 
-def propose(
-    conn: Connection,
-    tenant: str,
-    term: str,
-    forms: Sequence[str],
-    *,
-    of_questions: bool = False,
-) -> None:
+def propose(conn: Connection, tenant: str, term: str, forms: Sequence[str]) -> None:
     """Store a proposed form of a term; it is not searched yet. Idempotent."""
     key = _named(term, "term")
     named = {_named(one, "expansions"): " ".join(one.split()) for one in forms}
@@ -111,7 +104,6 @@ def propose(
         "most": MOST_FORMS + 1,
         "term_key": key,
         "term": " ".join(term.split()),
-        "of_questions": of_questions,
         "keys": list(named),
         "forms": list(named.values()),
     }

@@ -222,7 +222,7 @@ class TelemetrySettings(Section):
     """What is kept of how people search."""
 
     enabled: bool = True
-    """Off: no events, no feedback, no list of words that nobody wrote."""
+    """Off: no events and no feedback."""
     retention_days: int = Field(30, ge=1, le=400)
     """Days for which all of it is kept."""
     fallback_loop: int = Field(3, ge=2, le=20)

@@ -105,7 +105,6 @@ CALLS: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
     "thread_by_id": ((ID,), {}),
     "thumbnail": ((ID,), {}),
     "trigger_source": (("ops",), {"kind": "backfill"}),
-    "unwritten_words": ((24,), {}),
 }
 OF_JOBS: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
     "cancel": ((), {}),

@@ -33,13 +33,13 @@ _NAMES = {
     PlainResult PlanEngine PlanEntity PreviewSample QualityAlertOut QualityMetrics
     QuietHours Relaxation ResultsCut SavedRequest SearchCardLine SearchHit
     SearchMeta SearchedSource SentAlert SuggestionOut TimeApplied UnknownTime
-    UnwrittenWordOut WhyNotBranch""",
+    WhyNotBranch""",
     "searches": """
     AlertOut AlertPage Capabilities Classified ContextAnswer Coverage Facet
     FilterOptions Job JobAccepted JobPage JobResults ModeInfo ModuleInfo
     OverflowHits PlainResponse PreviewOut QualityAlerts QueryPlan Replay
     SavedSearchOut SavedSearchPage SearchCard SearchResponse SearchTime
-    SimilarEntries SuggestionsOut TermOut TermPage UnwrittenWords WhyNot""",
+    SimilarEntries SuggestionsOut TermOut TermPage WhyNot""",
     "server": """
     Citation Diagnostic ErrorBody ErrorInfo OtherValue Suppressed TotalCandidates
     TracedCall TracedTurn""",

@@ -355,17 +355,6 @@ class UnknownTime(Model):
     why: str
 
 
-class UnwrittenWordOut(Model):
-    """A word that people asked for and no entry has."""
-
-    word: str
-    device: str | None
-    asked: int
-    instead: list[str]
-    first_at: str
-    last_at: str
-
-
 class WhyNotBranch(Model):
     """What one branch made of an entry."""
 

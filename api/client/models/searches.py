@@ -386,12 +386,6 @@ class TermPage(Model):
     next_cursor: str | None
 
 
-class UnwrittenWords(Model):
-    """The words that were asked for most."""
-
-    items: list[UnwrittenWordOut]
-
-
 class WhyNot(Model):
     """The first gate that an entry did not pass."""
 

@@ -143,11 +143,6 @@ class Operations:
         path, given = "/v1/search/quality/alerts", {"window_hours": window_hours}
         return self._link.get(models.QualityAlerts, path, **given)
 
-    def unwritten_words(self, window_hours: int | None = None) -> models.UnwrittenWords:
-        """Return the words that are asked for and stand in no entry."""
-        path, given = "/v1/search/quality/words", {"window_hours": window_hours}
-        return self._link.get(models.UnwrittenWords, path, **given)
-
     def maintenance(self, maintenance_id: str) -> models.MaintenanceOut:
         """Return how far a chore is."""
         path = f"/v1/maintenance/{maintenance_id}"

@@ -14,8 +14,6 @@ from api.search.schemas.quality import (
     QualityAlerts,
     QualityMetrics,
     SearchEventIn,
-    UnwrittenWordOut,
-    UnwrittenWords,
 )
 from api.search.unified_search import require_unified_search
 from api.server.body_model import dump_fields
@@ -27,7 +25,6 @@ from shared.postgres.pool import connection
 from shared.postgres.statement_deadline import timed_connection
 from shared.search.quality import (
     feedback,
-    missed_words,
     quality_signals,
     search_events,
 )
@@ -105,19 +102,6 @@ def get_alerts(caller: Caller, ctx: Ctx, window_hours: Hours = 24) -> Response:
     with connection(ctx.pool) as conn:
         found = quality_signals.load_alerts(conn, tenant, since, until, rules)
     items = [dump_fields(QualityAlertOut, one) for one in found[:MOST_ALERTS]]
-    return as_json({"items": items})
-
-
-@router.get("/quality/words")
-@described("Read what people asked for and nobody wrote", UnwrittenWords, scope="admin")
-def get_words(caller: Caller, ctx: Ctx, window_hours: Hours = 24 * 7) -> Response:
-    """List words by the device that they were asked about."""
-    since, _ = _window(window_hours)
-    with connection(ctx.pool) as conn:
-        found = missed_words.list_unwritten_words(conn, caller.scope.tenant, since)
-    items = [
-        dump_fields(UnwrittenWordOut, one, device=one.device or None) for one in found
-    ]
     return as_json({"items": items})
 
 

@@ -103,22 +103,3 @@ class QualityAlerts(BaseModel):
     """The alerts of a window, the latest first."""
 
     items: Annotated[list[QualityAlertOut], Field(max_length=100)]
-
-
-class UnwrittenWordOut(Body):
-    """A word that people asked for and no entry has."""
-
-    word: str
-    device: str | None = Field(description="Which they asked about; null: about none.")
-    asked: int
-    instead: list[str]
-    """What they said instead, and were answered: often enough, it is proposed for the
-    glossary."""
-    first_at: str
-    last_at: str
-
-
-class UnwrittenWords(BaseModel):
-    """The words that were asked for most."""
-
-    items: Annotated[list[UnwrittenWordOut], Field(max_length=200)]

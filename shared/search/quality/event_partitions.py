@@ -6,7 +6,6 @@ from typing import LiteralString
 from psycopg import Connection
 
 from shared.postgres.partitioned_table import PartitionedTable
-from shared.search.quality.missed_words import expire_unwritten_words
 
 _EVENTS = PartitionedTable(
     "search_event",
@@ -17,6 +16,8 @@ _EVENTS = PartitionedTable(
     lambda second: datetime.fromtimestamp(second, UTC),
 )
 _EXPIRE_FEEDBACK: LiteralString = "DELETE FROM search_feedback WHERE at < %(before)s"
+# Nothing writes them any more: what is there goes, and the table in a later release.
+_EXPIRE_WORDS: LiteralString = "DELETE FROM unwritten_word WHERE last_at < %(before)s"
 
 
 def rotate_event_partitions(
@@ -24,5 +25,5 @@ def rotate_event_partitions(
 ) -> None:
     """Make the partitions of the next days, and drop what is past the retention."""
     oldest = _EVENTS.rotate(conn, retention_days, day)
-    conn.execute(_EXPIRE_FEEDBACK, {"before": _EVENTS.bound(oldest)})
-    expire_unwritten_words(conn, retention_days)
+    for statement in (_EXPIRE_FEEDBACK, _EXPIRE_WORDS):
+        conn.execute(statement, {"before": _EVENTS.bound(oldest)})

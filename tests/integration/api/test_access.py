@@ -98,7 +98,6 @@ ROUTES: dict[str, tuple[str, dict[str, Any], int]] = {
     "GET /v1/search/quality/metrics": ("admin", {}, 200),
     "GET /v1/advisory-ai/search/quality/alerts": ("admin", {}, 200),
     "GET /v1/advisory-ai/search/quality/metrics": ("admin", {}, 200),
-    "GET /v1/search/quality/words": ("admin", {}, 200),
     "POST /v1/advisory-ai/search/query": ("search", {"json": {"x": 1}}, 422),
     "POST /v1/advisory-ai/search/suggestions/evaluate": (
         "search",

@@ -224,7 +224,6 @@ def test_a_page_tells_of_events_and_feedback(caller, operator, api, tenant) -> N
     assert (alert["type"], alert["count"]) == ("fallback_loop", 1)
     (spelt_alert,) = ok(operator.get(f"{THEIRS}/quality/alerts"))["items"]
     assert spelt_alert["queryKey"] == alert["query_key"]
-    assert ok(operator.get(f"{OURS}/quality/words"))["items"] == []
 
 
 @pytest.mark.requirement("S4-42")
@@ -251,7 +250,7 @@ def test_switched_off_nothing_is_kept(make_api, tenant: str) -> None:
     # Whoever ends writes what waits first.
     quiet.stop("api")
     with psycopg.connect(quiet.database) as conn:
-        for table in ("search_event", "search_feedback", "unwritten_word"):
+        for table in ("search_event", "search_feedback"):
             assert conn.execute(f"SELECT count(*) FROM {table}").fetchone() == (0,)
 
 

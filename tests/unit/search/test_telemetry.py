@@ -10,7 +10,6 @@ from structlog.testing import capture_logs
 from api.search import telemetry
 from api.search.telemetry import MOST_WAITING, AskedQuestion, Telemetry
 from shared.settings.settings import Settings
-from shared.text.facility.facility import Facility
 from tests.support.waiting import until
 
 
@@ -39,7 +38,7 @@ def secret() -> Secret:
 @pytest.fixture
 def noted(secret: Secret) -> Telemetry:
     pool: Any = None
-    return Telemetry(Settings(), pool, secret, Facility())
+    return Telemetry(Settings(), pool, secret)
 
 
 def note(noted: Telemetry) -> None:

@@ -7,11 +7,8 @@ from uuid import uuid4
 import psycopg
 import pytest
 
-from shared.access.scope import Scope
-from shared.glossary import term_usage
 from shared.search.quality import (
     event_partitions,
-    missed_words,
     quality_signals,
     search_events,
 )
@@ -127,34 +124,3 @@ def test_what_came_before_its_partition_is_forgotten_all_the_same(conn) -> None:
     assert conn.execute("SELECT count(*) FROM search_event").fetchone() == (1,)
     event_partitions.rotate_event_partitions(conn, retention_days=2, day=day + 3)
     assert conn.execute("SELECT count(*) FROM search_event").fetchone() == (0,)
-
-
-def test_words_that_nobody_wrote_are_listed_by_device_and_proposed(conn) -> None:
-    long_ago = datetime(2020, 1, 1, tzinfo=UTC)
-    for _ in range(3):
-        missed_words.note_unwritten_words(conn, "default", ["Icebox"], ["rfc2"])
-    missed_words.note_unwritten_words(conn, "default", ["gizmo", "pump"], [])
-    conn.execute(
-        "INSERT INTO lexeme (tenant, language, surface, stem, n)"
-        " VALUES ('default', 'en', 'pump', 'pump', 1)"
-    )
-    listed = missed_words.list_unwritten_words(conn, "default", long_ago)
-    assert [(one.word, one.device, one.asked) for one in listed] == [
-        ("icebox", "rfc2", 3),
-        ("gizmo", "", 1),
-    ]
-    assert missed_words.list_unwritten_words(conn, "elsewhere", long_ago) == []
-
-    def proposed(*allowed: str) -> list[str]:
-        anna = Scope("default", "anna", allowed=frozenset(allowed))
-        found = term_usage.page(conn, anna, state="proposed", limit=10)
-        return [one.term for one in found]
-
-    for times in range(3):
-        assert times == 0 or proposed("admin") == []
-        missed_words.note_other_words(conn, "default", ["icebox"], "Cryostat")
-    assert proposed("admin") == ["icebox"]
-    # They are words of people's questions.
-    assert proposed("read", "search") == []
-    (icebox, _) = missed_words.list_unwritten_words(conn, "default", long_ago)
-    assert icebox.instead == ["cryostat"]
