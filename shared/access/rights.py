@@ -38,19 +38,17 @@ def _condition(entry: LiteralString) -> LiteralString:
 
 # The condition for an entry `e`, as nearly every statement calls it.
 SEEN: LiteralString = seen("e")
-# The thread of an entry `e`, for a SELECT, as the caller may know it: called by the
-# first of its entries that they see; null: they see no other, and would be told of it.
-THREAD: LiteralString = f"""CASE WHEN (
-               SELECT true FROM entry kin
-                WHERE kin.tenant = %(tenant)s AND kin.thread_id = e.thread_id
-                  AND kin.id <> e.id AND {_condition("kin")}
-                LIMIT 1) THEN coalesce(
-               (SELECT kin.id FROM entry kin
-                 WHERE kin.tenant = %(tenant)s AND kin.id = e.thread_id
-                   AND {_condition("kin")}),
-               (SELECT (array_agg(kin.id ORDER BY kin.id))[1] FROM entry kin
-                 WHERE kin.tenant = %(tenant)s AND kin.thread_id = e.thread_id
-                   AND {_condition("kin")})) END"""
+# The thread of an entry `e` that they see, for a SELECT, as the caller may know it:
+# called by the first of its entries that they see; null: they see no other, and would
+# be told of it. Of a thread of thousands it reads two, and those that are hidden before.
+THREAD: LiteralString = f"""(
+               SELECT CASE WHEN count(*) > 1
+                           THEN (array_agg(first.id ORDER BY first.id))[1] END
+                 FROM (SELECT kin.id FROM entry kin
+                        WHERE kin.tenant = %(tenant)s AND kin.thread_id = e.thread_id
+                          AND {_condition("kin")}
+                        ORDER BY kin.id
+                        LIMIT 2) AS first)"""
 
 
 def in_threads(entry: LiteralString, named: LiteralString) -> LiteralString:

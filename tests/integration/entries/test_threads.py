@@ -13,6 +13,7 @@ from shared.entries import entry_links, threads
 from shared.entries.draft import EntryDraft
 from shared.entries.reading import read_entries
 from shared.entries.saving.save import save_page
+from shared.search.results import hydrate
 from tests.support.waiting import until_blocked
 
 TENANT = "default"
@@ -263,12 +264,20 @@ def test_a_reply_to_a_thread_of_thousands_looks_at_a_few_of_them(conn, save):
 
 def test_thousands_that_waited_for_their_parent_are_one_thread_with_it(conn, save):
     replies = [draft(str(n), reply_to="root") for n in range(1000)]
-    first, *_ = save(*replies)
+    replies[0] = draft("0", reply_to="root", readers=("rf",))
+    first, second, *others = save(*replies)
 
     save(draft("root"))
 
     rows = conn.execute("SELECT thread_id, count(*) FROM entry GROUP BY 1").fetchall()
     assert rows == [(first.entry_id, 1001)]
+    # Who cannot see the first calls it by the second, and reads few of it for each.
+    conn.execute("ANALYZE entry")
+    before = conn.execute(READ).fetchone()[0]
+    seen = [one.entry_id for one in others[-100:]]
+    shown = hydrate.hydrate(conn, seen, ANYONE, 10_000)
+    assert {one.thread_id for one in shown.values()} == {second.entry_id}
+    assert conn.execute(READ).fetchone()[0] - before < 1000
 
 
 def test_two_threads_that_an_entry_joins_are_one(conn, save):
