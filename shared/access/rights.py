@@ -40,7 +40,7 @@ def _condition(entry: LiteralString) -> LiteralString:
 SEEN: LiteralString = seen("e")
 # The thread of an entry `e` that they see, for a SELECT, as the caller may know it:
 # called by the first of its entries that they see; null: they see no other, and would
-# be told of it. Of a thread of thousands it reads two, and those that are hidden before.
+# be told of it. Of a thread of thousands it reads two, and what is hidden before them.
 THREAD: LiteralString = f"""(
                SELECT CASE WHEN count(*) > 1
                            THEN (array_agg(first.id ORDER BY first.id))[1] END
