@@ -1,13 +1,12 @@
 """A facility's own glossary: what may be said for a term, proposed and decided.
 
 What is approved is searched beside its term. What was found in entries is told to
-nobody who may see none of them, until somebody who may has approved it; what people's
-questions once proposed is told to admins alone.
+nobody who may see none of them, until somebody who may has approved it.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, LiteralString
+from typing import Literal, LiteralString
 
 from psycopg import Connection
 
@@ -36,8 +35,7 @@ SAID: LiteralString = f"""
        AND e.deleted_at IS NULL{rights.SEEN}"""
 # What the caller may be told of.
 TOLD: LiteralString = f"""
-       AND (g.by_hand AND (%(is_admin)s OR NOT g.of_questions)
-            OR g.state = 'approved' OR EXISTS (SELECT{SAID}))"""
+       AND (g.by_hand OR g.state = 'approved' OR EXISTS (SELECT{SAID}))"""
 
 _COUNT: LiteralString = """
     SELECT count(*)
@@ -53,7 +51,6 @@ _PROPOSE: LiteralString = """
      ORDER BY f.key
         ON CONFLICT (tenant, term_key, form_key) DO UPDATE
        SET by_hand = true,
-           of_questions = false,
            state = CASE g.state WHEN 'rejected' THEN 'proposed' ELSE g.state END"""
 _OF_TERM: LiteralString = f"""
     SELECT g.form_key, g.form, g.state
@@ -80,11 +77,6 @@ class _Held:
     form_key: str
     form: str
     state: State
-
-
-def told_to(scope: Scope) -> dict[str, Any]:
-    """Return the parameters of what a caller may be told of."""
-    return {**scope.params, "is_admin": scope.is_admin}
 
 
 def key_of(text: str) -> str:
@@ -124,7 +116,7 @@ def decide(
 
     Without any named: what is proposed, and a rejection takes back what is approved.
     """
-    values = {**told_to(scope), "term_key": key_of(term), "state": state}
+    values = {**scope.params, "term_key": key_of(term), "state": state}
     held = {one.form_key: one for one in fetch_all(conn, _Held, _OF_TERM, values)}
     if not held:
         raise NotFoundError

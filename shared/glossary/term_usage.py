@@ -125,7 +125,7 @@ def page(
         if after_key is None:
             raise cursors.refuse()
     values: dict[str, Any] = {
-        **glossary_terms.told_to(scope),
+        **scope.params,
         "state": state,
         "term_key": None if term is None else glossary_terms.key_of(term),
         "after_key": after_key,

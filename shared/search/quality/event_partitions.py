@@ -16,8 +16,6 @@ _EVENTS = PartitionedTable(
     lambda second: datetime.fromtimestamp(second, UTC),
 )
 _EXPIRE_FEEDBACK: LiteralString = "DELETE FROM search_feedback WHERE at < %(before)s"
-# Nothing writes them any more: what is there goes, and the table in a later release.
-_EXPIRE_WORDS: LiteralString = "DELETE FROM unwritten_word WHERE last_at < %(before)s"
 
 
 def rotate_event_partitions(
@@ -25,5 +23,4 @@ def rotate_event_partitions(
 ) -> None:
     """Make the partitions of the next days, and drop what is past the retention."""
     oldest = _EVENTS.rotate(conn, retention_days, day)
-    for statement in (_EXPIRE_FEEDBACK, _EXPIRE_WORDS):
-        conn.execute(statement, {"before": _EVENTS.bound(oldest)})
+    conn.execute(_EXPIRE_FEEDBACK, {"before": _EVENTS.bound(oldest)})

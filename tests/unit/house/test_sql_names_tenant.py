@@ -27,7 +27,6 @@ FOR_EVERY_TENANT = {
     ("shared/work/expiry.py", "_MESSAGES"),
     # What people said and asked for is forgotten by age, whoever's it is.
     ("shared/search/quality/event_partitions.py", "_EXPIRE_FEEDBACK"),
-    ("shared/search/quality/event_partitions.py", "_EXPIRE_WORDS"),
     # The index is compared with every entry, whoever's it is; each keeps its tenant.
     ("shared/opensearch/compare_index.py", "_DAYS"),
     ("shared/opensearch/compare_index.py", "_ROWS"),
