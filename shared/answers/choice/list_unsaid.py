@@ -189,8 +189,10 @@ def find_unsaid_unit(
 
 def tells_dimensions(question: Question, sentence: Sentence) -> bool:
     """Tell whether a sentence has a size of each kind that a question is about."""
+    if question.kind != "how_much":
+        return True
     asked = {dimension for _, dimension in _find_dimensions(question)}
-    if question.kind != "how_much" or not asked:
+    if not asked:
         return True
     # A number of something else is beside the name of a measure, too.
     rest = sentence.text

@@ -100,10 +100,6 @@ class SentenceScores:
         self._threads = order_in_threads(entries)
         # Each thread that was looked at has its terms here.
         self._terms: dict[str, frozenset[str]] = {}
-        self._names = {
-            thread: frozenset[str]().union(*(one.names for one in members))
-            for thread, members in self._threads.items()
-        }
         self._texts = {
             thread: "\n".join(
                 one.translate(f"{one.row.title}\n{one.row.text}") for one in members
@@ -293,8 +289,10 @@ class SentenceScores:
 
     def _find_called(self, thread: str) -> frozenset[QuestionName | NumberedThing]:
         """Return the names and numbered things of the question that a thread has."""
-        question, names = self._question, self._names[thread]
-        members = self._threads[thread]
+        question, members = self._question, self._threads[thread]
+        if not question.called:
+            return frozenset()
+        names = frozenset[str]().union(*(one.names for one in members))
         found: set[QuestionName | NumberedThing] = {
             one
             for one in question.names

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
@@ -12,7 +13,7 @@ from functools import cached_property
 from shared.answers.evidence.sentences import split_sentences
 from shared.answers.question.question import is_content_word
 from shared.search.results.hydrate import HitRow
-from shared.text.analysis.tokens import scan
+from shared.text.analysis.tokens import TextPiece, make_reader, scan
 from shared.text.facility.facility import PLAIN, Facility
 from shared.text.words.character_runs import Token
 from shared.text.words.folding import STEMMED_LANGUAGES
@@ -89,12 +90,12 @@ class EvidenceEntry:
         """Tell whether it says how something is done."""
         return self.row.kind == "procedure"
 
-    @property
+    @cached_property
     def thread(self) -> str:
         """Return the id of the entry's thread, or of the entry itself."""
         return str(self.row.thread_id or self.row.entry_id)
 
-    @property
+    @cached_property
     def language(self) -> str:
         """Return the language in which its words are compared."""
         known = self.row.language in STEMMED_LANGUAGES
@@ -119,10 +120,6 @@ class EvidenceEntry:
         )
 
     @cached_property
-    def _tokens(self) -> list[Token]:
-        return self._scan(self.text)
-
-    @cached_property
     def _title(self) -> list[Token]:
         return self._scan(self.row.title)
 
@@ -140,12 +137,20 @@ class EvidenceEntry:
     @cached_property
     def context_terms(self) -> frozenset[str]:
         """Return the terms of its title and tags."""
-        return self._terms(self._around)
+        return self._translate_terms(_terms(self._around))
 
     @cached_property
     def authors(self) -> frozenset[str]:
         """Return the terms of who wrote it."""
         return _terms(self._scan("\n".join(self.row.authors)))
+
+    @cached_property
+    def _pieces(self) -> list[tuple[int, TextPiece]]:
+        """Return what stands between blanks in its text, each with its first place.
+
+        To place each token would take longer than to read them.
+        """
+        return [*self._read(self.text)]
 
     @cached_property
     def title_words(self) -> frozenset[str]:
@@ -161,38 +166,32 @@ class EvidenceEntry:
     @cached_property
     def terms(self) -> frozenset[str]:
         """Return the terms of title, tags, authors and text."""
-        return self.context_terms | self.authors | self._terms(self._tokens)
+        return self.context_terms | self.authors | self._terms(self._pieces)
 
     @cached_property
     def names(self) -> frozenset[str]:
-        """Return the entry's words and names, those of metadata too, not stemmed."""
-        row = self.row
-        values = (str(one) for one in row.metadata.values())
-        beside = self._scan("\n".join((*row.authors, *values)))
-        tokens = (*self._tokens, *self._around, *beside)
-        surfaces = {one.surface for one in tokens if one.surface}
-        return (
-            _terms(one for one in tokens if not one.surface)
-            | surfaces
-            | {ident for one in tokens for ident in one.idents}
-        )
+        """Return the entry's terms, those of its metadata and authors too."""
+        values = "\n".join(map(str, self.row.metadata.values()))
+        return self.terms | _terms(self._scan(values))
 
     def candidates(self) -> Iterator[Sentence]:
         """Yield its title and its sentences, in order."""
         title = self.row.title.strip()
         if len(title.split()) >= _LEAST_WORDS:
-            yield Sentence(self, title, None, None, self._terms(self._title))
-        starts = [one.start for one in self._tokens]
+            terms = self._translate_terms(_terms(self._title))
+            yield Sentence(self, title, None, None, terms)
+        starts = [start for start, _ in self._pieces]
         goes_on = False
         for start, end, goes_further in split_sentences(self.text):
             is_rest, goes_on = goes_on, goes_further
-            inside = self._tokens[bisect_left(starts, start) : bisect_left(starts, end)]
+            inside = self._pieces[bisect_left(starts, start) : bisect_left(starts, end)]
             # `Nobody hurt.` is a sentence; without its full stop it heads something.
             is_closed = self.text[end - 1] in ".!"
             # Where reading ended, it goes on unread.
             is_last = end == len(self.text) < len(self.row.text)
             goes_on |= is_last and not is_closed
-            if len(inside) < _LEAST_WORDS - is_closed:
+            count = sum(len(piece.terms) for _, piece in inside)
+            if count < _LEAST_WORDS - is_closed:
                 continue
             text, terms = self.text[start:end], self._terms(inside)
             yield Sentence(self, text, start, end, terms, is_rest, goes_on)
@@ -213,7 +212,7 @@ class EvidenceEntry:
 
     def list_phrases(self, *, has_pairs: bool) -> Iterator[tuple[str, frozenset[str]]]:
         """Yield its words that mean something, and pairs of them, with their terms."""
-        read = ((self.row.title, self._title), (self.text, self._tokens))
+        read = ((self.row.title, self._title), (self.text, self._scan(self.text)))
         for text, tokens in read:
             before: Token | None = None
             for one in tokens:
@@ -226,11 +225,19 @@ class EvidenceEntry:
                     yield pair, frozenset({before.term, one.term})
                 before = one
 
-    def _terms(self, tokens: Iterable[Token]) -> frozenset[str]:
-        """Return the terms of tokens, and those of a question that they translate."""
-        found = _terms(tokens)
-        return found.union(
-            *(one.asked_terms for one in self.translations if one.terms <= found)
+    def _terms(self, pieces: Iterable[tuple[int, TextPiece]]) -> frozenset[str]:
+        """Return the terms of pieces, and those of a question that they translate."""
+        found = set[str]()
+        for _, piece in pieces:
+            found.update(piece.terms)
+            if piece.has_idents:
+                found.update(ident for one in piece.tokens for ident in one.idents)
+        return self._translate_terms(found)
+
+    def _translate_terms(self, terms: AbstractSet[str]) -> frozenset[str]:
+        """Return terms, and those of a question that they translate."""
+        return frozenset(terms).union(
+            *(one.asked_terms for one in self.translations if one.terms <= terms)
         )
 
     def _content_terms(self, tokens: Iterable[Token]) -> frozenset[str]:
@@ -243,6 +250,14 @@ class EvidenceEntry:
 
     def _scan(self, text: str) -> list[Token]:
         return list(scan(text, self.language, self.facility))
+
+    def _read(self, text: str) -> Iterator[tuple[int, TextPiece]]:
+        for line in make_reader(self.language, self.facility).lines(text):
+            at = line.at
+            for chunk, piece in zip(line.chunks, line.pieces, strict=True):
+                if piece.tokens:
+                    yield at + piece.tokens[0].start, piece
+                at += len(chunk) + 1
 
 
 def _content_terms(tokens: Iterable[Token]) -> frozenset[str]:

@@ -61,7 +61,12 @@ def translate_entries(
             )
     if not any(found.values()):
         return None
-    return [replace(one, translations=found.get(one.language, ())) for one in entries]
+    return [
+        replace(one, translations=found[one.language])
+        if found.get(one.language)
+        else one
+        for one in entries
+    ]
 
 
 def _drop_half_pairs(asked: Mapping[str, Sequence[str]], alike: Vectors) -> None:

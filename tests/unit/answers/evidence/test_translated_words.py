@@ -57,6 +57,13 @@ def test_a_word_is_told_by_its_meaning(encoder, question, asked, said) -> None:
     assert (asked, said) in list_pairs(translate(encoder, question, FEED))
 
 
+def test_an_entry_that_translates_nothing_is_not_read_again(encoder) -> None:
+    dry = entry("Der Taupunkt im Hohlleiter ist gestiegen.", language="de", title="")
+    own, other = translate(encoder, "What is the dew point there?", FEED, dry) or ()
+    assert own is FEED
+    assert other.translations
+
+
 def test_two_words_are_told_by_one_that_is_made_of_both(encoder) -> None:
     dry = entry("Der Taupunkt im Hohlleiter ist gestiegen.", language="de", title="")
     pairs = list_pairs(translate(encoder, "What is the dew point there?", dry))
