@@ -2,7 +2,7 @@
 
 import functools
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from itertools import permutations
@@ -116,6 +116,8 @@ class Question:
     # What it takes for done, or asks whether it is so: `repaired`, `closed`. Empty
     # where that is not clear, or where it is asked whether all is in order.
     deed: str = ""
+    # The content words that are no part of a name or a numbered thing.
+    plain_words: tuple[str, ...] = ()
     # What each word means in each language, once it was asked for.
     _meant: dict[tuple[str, str], frozenset[str]] = field(
         default_factory=dict, repr=False, compare=False
@@ -198,16 +200,6 @@ class Question:
         return found >= set(self.called) - self.offered and all(
             found & choice for choice in self.choices
         )
-
-    @property
-    def plain_words(self) -> tuple[str, ...]:
-        """Return the content words that are no part of a name or a numbered thing."""
-        parts = {
-            fold_surface(word, "en")
-            for one in self.called
-            for word in one.written.split()
-        }.union(*(one.words for one in self.things))
-        return tuple(one for one in self.words if fold_surface(one, "en") not in parts)
 
     def is_said(self, word: str, language: str, terms: AbstractSet[str]) -> bool:
         """Tell whether terms have a word of the question, or another one for it."""
@@ -355,7 +347,8 @@ def read_part(asked: str, text: str, facility: Facility) -> Question:
     names = list(dict.fromkeys(names))
     things = [*numbered_things.find_things(text, {one.written for one in names})]
     kind = answer_kinds.find_kind(asked)
-    terms = _content_words(text, facility)
+    languages = common_words.find_languages(asked)
+    terms = _content_words(text, languages, facility)
     words = tuple(terms[UNSTEMMED])
     is_of_state = kind == "what" and answer_kinds.asks_state(asked)
     is_of_last = kind != "how_long" and answer_kinds.asks_last(asked)
@@ -383,13 +376,26 @@ def read_part(asked: str, text: str, facility: Facility) -> Question:
         is_of_last=is_of_last,
         is_how_to=is_how_to,
         is_of_author=kind == "who" and answer_kinds.asks_author(asked),
-        languages=common_words.find_languages(asked),
+        languages=languages,
+        plain_words=tuple(_list_plain_words(terms[UNSTEMMED], names, things)),
     )
     if is_of_state:
         return replace(question, deed=_find_state(text, words, question))
     if is_how_to:
         return replace(question, deed=deeds.find_task(text, question.words))
     return replace(question, deed=deeds.find_deed(text, question.words))
+
+
+def _list_plain_words(
+    words: Iterable[str],
+    names: Sequence[QuestionName],
+    things: Sequence[NumberedThing],
+) -> Iterator[str]:
+    """Yield the content words that are no part of a name or a numbered thing."""
+    written = [*(one.written for one in names), *(one.written for one in things)]
+    parts = {fold_surface(word, "en") for one in written for word in one.split()}
+    parts.update(word for one in things for word in one.words)
+    return (one for one in words if fold_surface(one, "en") not in parts)
 
 
 def _find_parted(text: str) -> tuple[str, str]:
@@ -457,9 +463,13 @@ def _wanted(node: Node | None) -> list[str]:
     return [one.text for one in found if not isinstance(one, Pattern)]
 
 
-def _content_words(text: str, facility: Facility) -> dict[str, dict[str, str]]:
-    """Return by language the terms of what neither joins, asks, refers nor counts."""
-    own = common_words.find_languages(text)
+def _content_words(
+    text: str, own: frozenset[str], facility: Facility
+) -> dict[str, dict[str, str]]:
+    """Return by language the terms of what neither joins, asks, refers nor counts.
+
+    `own`: the languages in which it may be asked.
+    """
     words = {
         (token.start, token.end)
         for token in scan(text, UNSTEMMED, facility)
