@@ -7,7 +7,7 @@ from uuid import UUID
 from shared.answers.evidence.evidence import EvidenceEntry
 from shared.errors import DatabaseConnectionError, DatabaseQueryError
 from shared.log import get_logger
-from shared.postgres.pool import Pool, connection
+from shared.postgres.pool import Pool, pipelined_connection
 from shared.search.query.plan import Plan
 from shared.search.response.end_search import EVIDENCE_HITS
 from shared.search.results.hydrate import HitRow, hydrate_threads
@@ -32,7 +32,7 @@ def load_evidence(
     # What a filter excludes is not brought back by its thread.
     if threads and timeout_ms > 0 and not _is_narrowed(plan):
         try:
-            with connection(pool) as conn:
+            with pipelined_connection(pool) as conn:
                 others = hydrate_threads(
                     conn, list(dict.fromkeys(threads)), plan.scope, timeout_ms
                 )
