@@ -2,12 +2,18 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from uuid import UUID
 
 from shared.answers import compose_answer
 from shared.answers.choice import answer_status, sentence_meaning
 from shared.answers.choice.count_entries import count_entries
-from shared.answers.choice.part_answer import Meanings, PartAnswer, answer_part
+from shared.answers.choice.part_answer import (
+    Meanings,
+    PartAnswer,
+    Unwritten,
+    answer_part,
+)
 from shared.answers.evidence.evidence import EvidenceEntry
 from shared.answers.evidence.load_evidence import add_newest
 from shared.answers.evidence.newest_matches import read_translated_matches
@@ -39,7 +45,7 @@ class PartsAnswerer:
 
     def answer(self, one: Question) -> PartAnswer:
         """Return the answer to a part, or why it has none."""
-        part = self._choose(one, self.entries)
+        part = self._choose(one, self.entries, self._find_unwritten)
         if part.judgement.grade != "A":
             counted = count_entries(
                 one, self.happened.get(one, ()), self.plan.time.zone
@@ -51,15 +57,19 @@ class PartsAnswerer:
         translated = sentence_meaning.translate_evidence(
             self.context, part, self.entries
         )
+        # No word but those is sought in what has more of them.
+        unwritten = partial(_keep_unwritten, part.unwritten)
         if translated is not None:
-            part = _prefer(part, self._choose(one, translated))
+            part = _prefer(part, self._choose(one, translated, unwritten))
         # Where they have its own words, entries are found by a search.
         is_foreign = any(map(one.list_translated, part.judgement.unsupported))
         if part.judgement.status == "grounded" or part.unnamed or not is_foreign:
             return part
-        return self._answer_translated(one) or part
+        return self._answer_translated(one, unwritten) or part
 
-    def _answer_translated(self, one: Question) -> PartAnswer | None:
+    def _answer_translated(
+        self, one: Question, unwritten: Unwritten
+    ) -> PartAnswer | None:
         """Answer from entries with the words of other languages for a question.
 
         A search seldom finds them.
@@ -70,7 +80,7 @@ class PartsAnswerer:
         more = add_newest(self.entries, rows, self.context.facility)
         if len(more) == len(self.entries):
             return None
-        part = self._choose(one, more)
+        part = self._choose(one, more, unwritten)
         # Where no slot is to be filled, the words alone tell an answer.
         is_open = one.kind in {"what", "which"} and part.judgement.unsupported
         if part.judgement.status != "grounded" or is_open:
@@ -78,12 +88,14 @@ class PartsAnswerer:
         self.labels.update(compose_answer.make_labels(more) | self.labels)
         return part
 
-    def _choose(self, one: Question, entries: Sequence[EvidenceEntry]) -> PartAnswer:
+    def _choose(
+        self, one: Question, entries: Sequence[EvidenceEntry], unwritten: Unwritten
+    ) -> PartAnswer:
         return answer_part(
             one,
             entries,
             self.compare,
-            self._find_unwritten,
+            unwritten,
             self.characters,
             is_outside=self.is_outside,
             zone=self.plan.time.zone,
@@ -93,6 +105,13 @@ class PartsAnswerer:
         return find_unwritten_words(
             self.context.pool, one, words, self.plan.scope, self.left.left_ms
         )
+
+
+def _keep_unwritten(
+    unwritten: Sequence[str], _: Question, words: Sequence[str]
+) -> tuple[str, ...]:
+    """Return those of some words that are known to stand in no entry."""
+    return tuple(one for one in words if one in unwritten)
 
 
 def _prefer(part: PartAnswer, translated: PartAnswer) -> PartAnswer:

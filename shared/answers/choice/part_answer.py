@@ -43,6 +43,8 @@ class PartAnswer:
     best: tuple[ScoredSentence, ...] = ()
     # How many entries say so, where that is asked for.
     counted: str = ""
+    # Words of the question that no entry at all has.
+    unwritten: tuple[str, ...] = ()
 
 
 def answer_part(
@@ -146,6 +148,7 @@ def answer_part(
         scores.unnamed,
         judgement.code != "missing_kind" and any(one.fills_slot for one in chosen),
         tuple(scored[: answer_status.BEST_OF_KIND]),
+        unwritten=support.unsupported,
     )
 
 
