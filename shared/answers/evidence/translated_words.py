@@ -26,6 +26,9 @@ _SURE_LIKENESS, _MOST_NEAR = 0.75, 4
 _SAME_WORD = 0.9
 # So many words of entries are compared, in the order of the hits.
 _MOST_WORDS = 300
+# To compare words takes longer than all else. A language none of whose entries has so
+# much of the best one's score tells nothing of what is asked.
+_NEAR_SCORE = 0.7
 # What these write in one word others write in two.
 _COMPOUNDING = frozenset({"de"})
 _COMPOUND_LETTERS = 12
@@ -43,7 +46,9 @@ def translate_entries(
     None: none of them has such words.
     """
     found = {}
-    for other in sorted(others):
+    least = _NEAR_SCORE * max((one.score for one in entries), default=0.0)
+    near = {one.language for one in entries if one.score >= least}
+    for other in sorted(others & near):
         among = [one for one in entries if one.language == other]
         asked = dict(_list_asked(question, has_pairs=other in _COMPOUNDING))
         has_pairs = any(_is_compound(one, language) for one in asked)

@@ -64,6 +64,14 @@ def test_an_entry_that_translates_nothing_is_not_read_again(encoder) -> None:
     assert other.translations
 
 
+@pytest.mark.parametrize(("score", "is_read"), [(0.75, True), (0.65, False)])
+def test_a_language_far_below_the_best_hit_is_not_read(encoder, score, is_read) -> None:
+    dry = entry("Der Taupunkt im Hohlleiter ist gestiegen.", language="de", title="")
+    entries = FEED, replace(dry, score=score)
+    translated = translate(encoder, "What is the dew point there?", *entries)
+    assert (translated is not None) == is_read
+
+
 def test_two_words_are_told_by_one_that_is_made_of_both(encoder) -> None:
     dry = entry("Der Taupunkt im Hohlleiter ist gestiegen.", language="de", title="")
     pairs = list_pairs(translate(encoder, "What is the dew point there?", dry))
