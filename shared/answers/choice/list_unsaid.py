@@ -51,6 +51,14 @@ _SIGNS = {"money": re.compile("[$\u20ac\u00a3]")}
 _WHICH = re.compile(
     r"\b(?:which|welche[rsnm]?|quel(?:le)?s?|quale|quali)\s+(\w+)", re.IGNORECASE
 )
+_RANKED = re.compile(
+    r"\b(?:(?:most|least) (?:often|frequent(?:ly)?|common(?:ly)?)"
+    r"|(?:am )?(?:h\u00e4ufigste|seltenste)[nrsm]?"
+    r"|le (?:plus|moins) souvent|la? (?:plus|moins) fr\u00e9quente?"
+    r"|pi\u00f9 (?:spesso|frequente(?:mente)?)"
+    r"|m\u00e1s (?:a menudo|frecuente(?:mente)?|veces))\b",
+    re.IGNORECASE,
+)
 _HOW_MANY = r"(?i)\b(?:how many|wie viele?)\s+"
 # What asks for yes or no, of what is over.
 _WHETHER = re.compile(
@@ -84,6 +92,7 @@ def list_unsaid(
         find_unsaid_unit(question, cited),
         find_unsaid_number(question, cited),
         find_unsaid_noun(question, cited),
+        find_unsaid_ranking(question, cited),
     )
     return tuple(one for one in unsaid if one is not None)
 
@@ -230,6 +239,18 @@ def find_unsaid_noun(
         return None
     term = question.terms_in(language).get(asked[1])
     return asked[1] if term and not any(term in one.terms for one in entries) else None
+
+
+def find_unsaid_ranking(
+    question: Question, entries: Sequence[EvidenceEntry]
+) -> str | None:
+    """Return `most often` of a question, where no entry says so of anything.
+
+    Nobody counts what each of them tells once.
+    """
+    asked = _RANKED.search(question.text)
+    is_told = any(_RANKED.search(_whole(one)) for one in entries)
+    return None if asked is None or is_told else asked[0]
 
 
 def _find_denied(question: Question) -> tuple[str, str] | None:

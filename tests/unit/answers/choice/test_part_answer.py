@@ -851,3 +851,26 @@ def test_how_often_is_asked_in_five_languages(question: str) -> None:
 def test_a_deed_told_by_its_noun_is_dated_by_its_entry(text, *, is_dated) -> None:
     part = answer("When was LMOD4 locked?", made(text))
     assert any(one.is_dated for one in part.chosen) is is_dated
+
+
+@pytest.mark.parametrize(
+    ("question", "text", "language"),
+    [
+        ("What broke most often?", "Two fibres broke.", "en"),
+        ("Which pump failed most frequently?", "Pump 3 failed.", "en"),
+        ("What is the most common cause of trips?", "Cause of the trips: arcs.", "en"),
+        ("Welche Pumpe leckte am h\u00e4ufigsten?", "Pumpe 3 leckte.", "de"),
+        ("Quelle pompe fuit le plus souvent ?", "La pompe 3 fuit.", "fr"),
+        ("Quale pompa perde pi\u00f9 spesso?", "La pompa 3 perde.", "it"),
+        ("\u00bfQu\u00e9 bomba falla m\u00e1s a menudo?", "Falla la bomba 3.", "es"),
+    ],
+)
+def test_one_entry_is_not_what_happened_most_often(question, text, language) -> None:
+    part = answer(question, made(text, language=language))
+    assert part.judgement.status != "grounded"
+
+
+def test_what_an_entry_calls_the_most_frequent_is_told() -> None:
+    counted = made("Pump 3 failed most often this year, five times.")
+    part = answer("Which pump failed most often?", counted)
+    assert part.judgement.status == "grounded"
