@@ -10,6 +10,7 @@ from shared.answers.choice.list_unsaid import list_unsaid
 from shared.answers.choice.reckoned_times import reckon_times
 from shared.answers.choice.sentence_score import ScoredSentence
 from shared.answers.evidence.evidence import EvidenceEntry, Sentence
+from shared.answers.question import sentence_kinds
 from shared.answers.question.numbered_things import NumberedThing
 from shared.answers.question.question import Question, QuestionName
 from shared.vocabulary.expand import UNSTEMMED
@@ -242,15 +243,46 @@ def _have_names_alone(
 def _of_last(
     question: Question, scored: Sequence[ScoredSentence]
 ) -> list[ScoredSentence]:
-    """Return the sentences of the last thread that tells what is asked, if any does."""
-    telling = {one.candidate.entry for one in scored if one.fills_slot_of(_LEAST_DATED)}
+    """Return the sentences of the last thread that tells what is asked, if any does.
+
+    The cause of what happened last is told beside it, in words of its own.
+    """
+    is_why = question.kind == "why"
+    telling = (
+        _list_happened(question, scored)
+        if is_why
+        else {one.candidate.entry for one in scored if one.fills_slot_of(_LEAST_DATED)}
+    )
     last = max(telling, key=lambda one: (one.time, -one.rank), default=None)
     of_it = [
         one for one in scored if last and one.candidate.entry.thread == last.thread
     ]
     if question.is_of_state:
         return _of_last_state(question, of_it)
-    return [one for one in of_it if _has_any_word(question, one.candidate)]
+    return [one for one in of_it if is_why or _has_any_word(question, one.candidate)]
+
+
+def _list_happened(
+    question: Question, scored: Sequence[ScoredSentence]
+) -> set[EvidenceEntry]:
+    """Return the entries that tell of what is asked about as of what happened.
+
+    `Alarms stopped` tells of no trip, where another entry calls one so; where none
+    does, it is told by another verb, and not `at the hard stop`.
+    """
+    words = question.plain_words
+    meant = [term for one in words for term in question.terms_meant(one)]
+    found: dict[bool, set[EvidenceEntry]] = {True: set(), False: set()}
+    for one in scored:
+        said = one.candidate
+        if one.coverage >= answer_status.SHIPPED.whole_coverage and (
+            question.is_told_whole(said.text, said.language, said.terms)
+        ):
+            own = question.terms_in(said.language)
+            is_own = all(own[word] in said.terms for word in words)
+            if is_own or sentence_kinds.tells_verb(said.text, meant):
+                found[is_own].add(said.entry)
+    return found[True] or found[False]
 
 
 def _of_last_state(

@@ -19,6 +19,7 @@ _ASKS: dict[AnswerKind, re.Pattern[str]] = {
         r"|\b(?:qui a|cosa ha|qu\u00e9) (?:provoqu\u00e9|d\u00e9clench\u00e9|provocato"
         r"|provoc\u00f3)"
         r"|\bcauses? (?:of|for)\b|\breasons? (?:for|of|why)\b|\bdamaged\b"
+        r"|\b(?:cause|raison|causa|motivo|raz\u00f3n) d(?:es?|u|i|ell?[aeo]?|egli)?\b"
         r"|\bursachen?\b|\bverursacht|\bgrund f\u00fcr\b"
         r"|\bcaus(?:\u00e9|ato|\u00f3)\b",
         re.IGNORECASE,
@@ -102,15 +103,18 @@ _ASKS_LAST = re.compile(
     r"|morning|evening|afternoon|spring|summer|autumn|winter|shutdown|run))"
     r"|\b(?:status|state|condition) of\b"
     r"|\b(?:status|zustand|stand) (?:von|der|des|vom)\b"
-    r"|\bl['\u2019]\u00e9tat d|\blo stato d|\bel estado d"
-    r"|\bmost recent|\b(?:zuletzt|letzte[ns]? mal|derni\u00e8re fois|ultima volta"
-    r"|\u00faltima vez)\b",
+    r"|\b(?<!semaine )(?<!nuit )(?<!mois )(?<!ann\u00e9e )"
+    r"(?:letzte[nrsm]?|derni(?:er|\u00e8re)|[u\u00fa]ltim[oa])\b(?! (?:\d|\w+tag\b"
+    r"|\w*(?:nacht|schicht)|woche|monat|jahr|stunde|nuit|jour|semaine|mois|ann\u00e9e"
+    r"|heure|notte|giorno|settimana|mese|anno|ora\b|turno|noche|d\u00eda|semana|mes\b"
+    r"|a\u00f1o|hora\b))|\bl['\u2019]\u00e9tat d|\blo stato d|\bel estado d"
+    r"|\bmost recent|\bzuletzt\b",
     re.IGNORECASE,
 )
 _LAST_WORDS = """
-    last latest most recent recently time zuletzt letzte letzten letztes mal
-    derni\u00e8re fois ultima volta \u00faltima vez status state condition zustand stand
-    \u00e9tat stato estado
+    last latest most recent recently time zuletzt letzte letzten letzter letztes mal
+    dernier derni\u00e8re fois ultimo ultima volta \u00faltimo \u00faltima vez status
+    state condition zustand stand \u00e9tat stato estado
 """
 _LAST = frozenset(fold_surface(word, "en") for word in _LAST_WORDS.split())
 _ASKS_HOW_TO = re.compile(

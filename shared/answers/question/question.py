@@ -42,8 +42,8 @@ _ASKING_WORDS = """
     with full lange viel viele ist sind war waren worden wurde wurden wird hat haben
     kann konnte soll muss noch jetzt gab gibt ursache grund passiert geschah zeige
     sage often oft verursacht verursachte blieb bleibt ging gingen causee causato
-    causata causo wrote write written geschrieben schrieb ecrit scritto escrito
-    escribio
+    causata causo raison causa motivo razon wrote write written geschrieben schrieb
+    ecrit scritto escrito escribio
 """
 _ASKING = question_words.ENGLISH_AND_GERMAN | {*_ASKING_WORDS.split()}
 

@@ -360,13 +360,18 @@ _APPLIED = re.compile(
 _WORD = re.compile(r"\w+")
 
 
+def tells_verb(sentence: str, words: Sequence[str]) -> bool:
+    """Tell whether a sentence has a form of one of these words for what was done."""
+    asked = [fold(word) for word in words]
+    return any(deeds.is_form_of(one[0], asked) for one in _DONE.finditer(sentence))
+
+
 def tells_done(sentence: str, words: Sequence[str]) -> bool:
     """Tell whether a sentence tells of one of these words as of something done.
 
     `LOTO applied`: the verb may be another one.
     """
-    asked = [fold(word) for word in words]
-    return any(deeds.is_form_of(one[0], asked) for one in _DONE.finditer(sentence)) or (
+    return tells_verb(sentence, words) or (
         _APPLIED.search(sentence) is not None
         and _PLANNED.search(sentence) is None
         and not {*words}.isdisjoint(_WORD.findall(sentence.lower()))

@@ -874,3 +874,26 @@ def test_what_an_entry_calls_the_most_frequent_is_told() -> None:
     counted = made("Pump 3 failed most often this year, five times.")
     part = answer("Which pump failed most often?", counted)
     assert part.judgement.status == "grounded"
+
+
+@pytest.mark.parametrize(
+    "question", ["What was the cause of the last trip?", "What caused the last trip?"]
+)
+def test_the_last_cause_is_told_by_the_thread_of_the_last_entry_about_it(
+    question,
+) -> None:
+    tripped = {"thread_id": UUID(int=9), "entry_time": LATER, "score": 0.8}
+    later = LATER + timedelta(days=1)
+    part = answer(
+        question,
+        made("Trip of cavity 2. Cause of the trip was backlash of the tuner.", 1),
+        made("Cavity 4 tripped on flow.", 2, **tripped),
+        made("Found the flow switch dirty, cleaned it.", 3, reply=True, **tripped),
+        # They tell of no trip.
+        made("No trip in 200 hours, because all is calm.", 4, entry_time=later),
+        made("Drive at the hard stop, because of grease.", 5, entry_time=later),
+        made("Moved to the spare channel, alarms stopped.", 6, entry_time=later),
+    )
+    threads = {one.candidate.entry.row.thread_id for one in part.chosen}
+    assert threads == {UUID(int=9)}
+    assert (part.judgement.status, part.judgement.grade) == ("grounded", "B")

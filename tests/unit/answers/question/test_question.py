@@ -352,12 +352,19 @@ def test_what_did_not_happen_is_no_moment_of_it(sentence: str, *, is_told) -> No
         ("quando si \u00e8 fermata l'ultima volta", True),
         ("cu\u00e1ndo par\u00f3 por \u00faltima vez", True),
         ("qu\u00e9 pas\u00f3 la \u00faltima noche", False),
+        ("Quelle est la cause du dernier arr\u00eat ?", True),
+        ("Was war die Ursache der letzten Ausl\u00f6sung?", True),
+        ("Qual \u00e8 la causa dell'ultimo arresto?", True),
+        ("\u00bfCu\u00e1l fue la causa de la \u00faltima parada?", True),
+        ("que s'est-il pass\u00e9 la semaine derni\u00e8re", False),
+        ("was war am letzten Freitag", False),
     ],
 )
 def test_the_last_time_is_asked_for_in_five_languages(question, *, is_of_last) -> None:
     asked = read_part(question, question, PLAIN)
     assert asked.is_of_last == is_of_last
     asks = {"last", "derni\u00e8re", "fois", "zuletzt", "ultima", "\u00faltima"}
+    asks |= {"dernier", "letzten", "ultimo"}
     assert not is_of_last or asks.isdisjoint(asked.words)
 
 
@@ -378,3 +385,20 @@ def test_the_last_time_is_asked_for_in_five_languages(question, *, is_of_last) -
 )
 def test_a_participle_of_no_rule_is_a_deed_too(asked: str, deed: str) -> None:
     assert read_part(asked, asked, PLAIN).deed == deed
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Quelle est la cause de l'arr\u00eat ?",
+        "Quelle est la raison du d\u00e9clenchement ?",
+        "Qual \u00e8 la causa dell'arresto?",
+        "Qual \u00e8 il motivo del blocco?",
+        "\u00bfCu\u00e1l fue la causa del disparo?",
+        "\u00bfCu\u00e1l fue el motivo de la parada?",
+    ],
+)
+def test_a_cause_is_asked_for_by_its_name(text: str) -> None:
+    asked = read_part(text, text, PLAIN)
+    assert asked.kind == "why"
+    assert {"cause", "raison", "causa", "motivo"}.isdisjoint(asked.words)
