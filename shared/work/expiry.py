@@ -1,4 +1,4 @@
-"""What is kept for a time only, and is forgotten in short steps when that is over.
+"""Deletes expired rows of four tables, in short steps.
 
 Each step deletes a bounded number of rows: a table that nobody has tidied for a year
 takes many short transactions, never a long one.

@@ -225,8 +225,9 @@ def test_twelve_promises_are_made():
     assert list(promise_rows()) == [f"P{number}" for number in range(1, 13)]
 
 
-def test_no_cell_of_the_promises_is_longer_than_two_lines():
-    lines = (DOCS / "promises.md").read_text("utf-8").splitlines()
+@pytest.mark.parametrize("page", ["docs/promises.md", "CONTRIBUTING.md"])
+def test_no_cell_of_a_table_is_longer_than_two_lines(page):
+    lines = (ROOT / page).read_text("utf-8").splitlines()
     cells = [cell for line in lines if line[:2] == "| " for cell in line.split(" | ")]
     shown = [re.sub(r"\]\([^)]+\)", "]", cell) for cell in cells]
     assert [cell for cell in shown if len(cell) > 200] == []
