@@ -1,12 +1,9 @@
 """Ranking is pure: golden scores, one total order, and what must never change it."""
 
-import itertools
 from dataclasses import replace
 from math import isclose
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from shared.search.jobs.outcome import Candidate, Outcome
 from shared.search.ranking import calibration
@@ -120,47 +117,3 @@ def test_a_failed_branch_contributes_nothing_and_lowers_no_score() -> None:
     words = branch("os_bm25", hit("a", 1.0))
     late = Outcome("semantic", "timeout", "cosine")
     assert ranked(words, late)["a"] == ranked(words)["a"]
-
-
-entries = st.lists(
-    st.tuples(st.integers(0, 30), st.floats(0, 100, width=16)), max_size=30
-)
-
-
-@given(entries, entries)
-def test_the_order_is_total_and_does_not_depend_on_arrival(lexical, semantic) -> None:
-    first = [hit(f"e{n:02d}", score) for n, score in lexical]
-    second = [hit(f"e{n:02d}", score, chunk=1) for n, score in semantic]
-    orders = []
-    for flip_branches, flip_hits in itertools.product((False, True), repeat=2):
-        one = branch("os_bm25", *(reversed(first) if flip_hits else first))
-        two = branch("semantic", *(reversed(second) if flip_hits else second))
-        branches = [two, one] if flip_branches else [one, two]
-        orders.append([(r.entry_id, r.relevance_score) for r in in_order(*branches)])
-    assert all(order == orders[0] for order in orders)
-    scores = [score for _, score in orders[0]]
-    assert scores == sorted(scores, reverse=True)
-    assert all(0 <= score <= 1 for score in scores)
-
-
-@given(entries, st.integers(0, 30))
-def test_being_found_by_one_more_branch_never_lowers_an_entry(lexical, number) -> None:
-    entry = f"e{number:02d}"
-    lists = branch(
-        "os_bm25", hit(entry, 0.5), *(hit(f"e{n:02d}", s) for n, s in lexical)
-    )
-    alone = [r.entry_id for r in in_order(lists, branch("semantic"))]
-    both = [r.entry_id for r in in_order(lists, branch("semantic", hit(entry, 0.9)))]
-    assert both.index(entry) <= alone.index(entry)
-
-
-@pytest.mark.parametrize("better", range(1, 6))
-def test_a_better_place_in_a_branch_never_lowers_an_entry(better: int) -> None:
-    def place_of(place: int) -> int:
-        others = [hit(f"x{n}", 10.0 - n) for n in range(6)]
-        others.insert(place, hit("mine", 10.0 - place + 0.5))
-        other = branch("semantic", *(hit(f"y{n}", 1 - n / 10) for n in range(4)))
-        order = [r.entry_id for r in in_order(branch("os_bm25", *others), other)]
-        return order.index("mine")
-
-    assert place_of(better - 1) <= place_of(better)

@@ -12,10 +12,8 @@ from shared.access.scope import Scope
 from shared.errors import InvalidRequestError, LogchordError
 from shared.search.query.compiled.compiled_question import compile_question
 from shared.search.query.plan import Plan, PlanLimits, SearchQuery, make_plan
-from shared.search.retrieval.engines import os_query
 from shared.search.retrieval.module_contract import Ask
 from shared.search.retrieval.modules import os_bm25
-from tests.support.asked import condition
 
 SCOPE = Scope("default", "anna")
 HOSTILE = (
@@ -61,75 +59,6 @@ def kinds(query: dict[str, Any]) -> Iterator[str]:
                 yield from kinds(below)
     for below in query[kind].get("clauses", ()):
         yield from kinds(below)
-
-
-@pytest.mark.requirement("S0-23", "S0-26")
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        (
-            "HCM03 beam",
-            {
-                "must": [
-                    {
-                        "bool": {
-                            "should": [
-                                {"term": {"stream": {"value": "hcm3"}}},
-                                {"terms": {"idents": ["hcm3"]}},
-                            ],
-                            "minimum_should_match": 1,
-                        }
-                    },
-                    {
-                        "bool": {
-                            "should": [
-                                {"term": {"stream": {"value": "beam"}}},
-                                {"terms": {"idents": ["beam"]}},
-                            ],
-                            "minimum_should_match": 1,
-                        }
-                    },
-                ],
-                "must_not": [],
-                "should": [],
-                "minimum_should_match": 0,
-            },
-        ),
-        (
-            '"beam not down" -valve',
-            {
-                "must": [
-                    {
-                        "bool": {
-                            "should": [
-                                {"match_phrase": {"stream": {"query": "beam not down"}}}
-                            ],
-                            "minimum_should_match": 1,
-                        }
-                    }
-                ],
-                "must_not": [
-                    {
-                        "bool": {
-                            "should": [
-                                {"term": {"stream": {"value": "valv"}}},
-                                {"terms": {"idents": ["valve", "valv"]}},
-                            ],
-                            "minimum_should_match": 1,
-                        }
-                    }
-                ],
-                "should": [],
-                "minimum_should_match": 0,
-            },
-        ),
-    ],
-    ids=["words and a name", "a phrase without a word"],
-)
-def test_components_are_joined_as_values_of_their_terms(text, expected) -> None:
-    made = condition(text)
-    assert made is not None
-    assert os_query.write_os_query(made) == {"bool": expected}
 
 
 @pytest.mark.requirement("SEC5")
