@@ -26,6 +26,7 @@ from shared.entries.saving.entry_batch import Saved
 from shared.entries.saving.validate import PushRules, refuse_pulled
 from shared.errors import InvalidRequestError, NotFoundError
 from shared.postgres.pool import Connection, connection
+from shared.sources.source_state import current_settings
 from shared.times.rfc3339 import timestamp
 
 _PLAIN = (
@@ -201,7 +202,8 @@ def _edit(
         found = read_entries.load_entry(conn, scope, entry_id)
         if found is None:
             raise NotFoundError
-        refuse_pulled(ctx.settings, found.source)
+        sources = current_settings(conn, ctx.settings.sources, [found.source])
+        refuse_pulled(sources, found.source)
         entry = _held(conn, scope, found)
         if entry is None:
             raise NotFoundError

@@ -39,6 +39,7 @@ from shared.entries.saving.save import tombstone
 from shared.entries.saving.validate import refuse_pulled
 from shared.errors import InvalidRequestError, NotFoundError
 from shared.postgres.pool import connection
+from shared.sources.source_state import current_settings
 from shared.stages import entry_stages
 from shared.text import door
 
@@ -260,7 +261,8 @@ def delete_entry(
         found = read_entries.load_entry(conn, caller.scope, entry_id)
         if found is None:
             raise NotFoundError
-        refuse_pulled(ctx.settings, found.source)
+        sources = current_settings(conn, ctx.settings.sources, [found.source])
+        refuse_pulled(sources, found.source)
         # An edit on its way changes the revision, and perhaps who may delete it.
         write_rights.hold(conn, caller.scope, entry_id)
         entry = read_entries.load_entry(conn, caller.scope, entry_id)

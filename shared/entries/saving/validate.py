@@ -33,7 +33,7 @@ class PushRules:
         if source is None:
             known = ", ".join(sorted(settings.sources)) or "none"
             raise _field(path, "source", "unknown_source", f"is none of: {known}")
-        refuse_pulled(settings, name)
+        refuse_pulled(settings.sources, name)
         external_id = fields["external_id"]
         self._check_sizes(fields, path)
         supersedes, related = _links(fields["links"], path)
@@ -105,9 +105,9 @@ class PushRules:
             )
 
 
-def refuse_pulled(settings: Settings, name: str) -> None:
-    """Raise if a source is polled: an entry from here would not be in its logbook."""
-    source = settings.sources.get(name)
+def refuse_pulled(sources: Mapping[str, SourceSettings], name: str) -> None:
+    """Raise if a source is polled: what is written here would not be in its logbook."""
+    source = sources.get(name)
     if source is not None and source.is_pulled:
         message = f"{name} is polled: write in the logbook itself."
         raise ConflictError(message, code="source_is_pull")

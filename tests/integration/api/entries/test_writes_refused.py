@@ -13,6 +13,7 @@ from shared.access.keys import create_key
 from shared.entries.draft import EntryDraft
 from shared.entries.removal import purge
 from shared.entries.saving.save import save_page
+from shared.sources import source_state
 from tests.support.fixtures.system import System
 from tests.support.written import ENTRY, field_of, push, read, refusal, verdict
 
@@ -196,6 +197,30 @@ def test_nothing_is_written_to_a_source_that_is_polled(polling, beside, tenant):
         assert refusal(answer) == (409, "source_is_pull")
     assert read(beside, where)["text"] == "as its logbook has it"
     assert beside.get("/v1/entries").json()["total"] == 1
+
+
+def test_a_source_that_is_polled_since_the_start_is_as_closed(api, caller, tenant):
+    with psycopg.connect(api.database) as conn:
+        source_state.arrange(
+            conn,
+            tenant,
+            "added",
+            adapter="generic_json",
+            config_hash="x",
+            config={"adapter": "generic_json", "path": "/nowhere"},
+            version=1,
+        )
+        draft = EntryDraft("added", "1", "as its logbook has it")
+        (pulled,) = save_page(conn, tenant, [draft], stages=[], editor="test")
+    where = f"/v1/entries/{pulled.entry_id}"
+
+    for answer in (
+        caller.put(where, json={"text": "y"}),
+        caller.patch(where, json={"text": "y"}),
+        caller.delete(where),
+    ):
+        assert refusal(answer) == (409, "source_is_pull")
+    assert read(caller, where)["text"] == "as its logbook has it"
 
 
 def test_of_a_batch_only_what_goes_to_a_polled_source_is_refused(beside):
