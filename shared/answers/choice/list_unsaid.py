@@ -17,9 +17,12 @@ _DENIAL = (
     r"|refuses to|nicht|nie|nie mehr|kein\w{0,2})\b|n['\u2019]t\b)"
 )
 # The verb that is denied stands behind the word, or ends the clause: `didn't the beam
-# come back after the trip`.
-_NEXT = re.compile(r"(?i)\b(?:not|never|no longer|nicht|nie)(?: mehr)? (\w+)")
-_BEHIND = re.compile(rf"(?i)(?P<denial>{_DENIAL})(?P<rest>.*)\Z", re.DOTALL)
+# come back after the trip`. NOT in capitals denies nothing: it excludes a word.
+_EXCLUDES = r"(?!(?-i:NOT)\b)"
+_NEXT = re.compile(
+    rf"(?i)\b{_EXCLUDES}(?:not|never|no longer|nicht|nie)(?: mehr)? (\w+)"
+)
+_BEHIND = re.compile(rf"(?i)(?P<denial>{_EXCLUDES}{_DENIAL})(?P<rest>.*)\Z", re.DOTALL)
 _NEXT_CLAUSE = re.compile(
     r"(?i)\b(?:after|as|at|because|before|by|during|for|from|if|in|on|since|than|to|under"
     r"|until|when|while|with|bei|nach|nachdem|vor|w\u00e4hrend|weil|wenn)\b"

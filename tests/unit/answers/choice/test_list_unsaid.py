@@ -110,6 +110,10 @@ def test_what_one_thing_did_is_not_told_of_another(told, *, unsaid) -> None:
             "It was restarted. It is not new.",
             "not restarted",
         ),
+        # NOT in capitals excludes a word, and asks for no denial.
+        ("pump trips NOT test", "The pump trips.", None),
+        ("(pump OR fan) NOT (test OR drill)", "The pump trips.", None),
+        ("pump did not trip NOT test", "The pump tripped.", "not trip"),
         # It is said as it was asked.
         ("Warum war TSP-03 nicht gefeuert?", "TSP-03 hat gefeuert.", "nicht gefeuert"),
         ("Why was it never reset?", "It was reset.", "never reset"),
