@@ -70,12 +70,13 @@ _SEEN_WORDS: LiteralString = f"""
 _EXPAND: LiteralString = f"""
     WITH want AS MATERIALIZED (
         SELECT w.no, w.kind, w.language, w.pattern, w.low, w.high, w.word, w.forms,
-               w.query, w.most
+               w.query, w.swapped, w.most
           FROM jsonb_to_recordset(%(wants)s::jsonb)
                AS w (no int, kind text, language text, pattern text, low text,
-                     high text, word text, forms jsonb, query text, most int)),
+                     high text, word text, forms jsonb, query text, swapped text[],
+                     most int)),
     absent AS MATERIALIZED (
-        SELECT w.no, w.word, w.most,
+        SELECT w.no, w.word, w.swapped, w.most,
                set_config('pg_trgm.similarity_threshold', %(alike)s, true)
           FROM want w
          WHERE w.kind = 'typo'
@@ -153,6 +154,13 @@ _EXPAND: LiteralString = f"""
                BETWEEN char_length(a.word) - a.most AND char_length(a.word) + a.most
          ORDER BY alike DESC, l.surface
          LIMIT %(candidates)s) t
+    UNION ALL
+    SELECT a.no, '', l.surface, similarity(l.surface, a.word)
+      FROM absent a
+     CROSS JOIN LATERAL unnest(a.swapped) AS s (word)
+      JOIN lexeme l
+        ON l.tenant = %(tenant)s AND l.language = ANY (%(languages)s)
+       AND l.surface BETWEEN s.word AND s.word
     UNION ALL
     SELECT w.no, '', '', 1::real
       FROM want w
@@ -337,7 +345,8 @@ def _asked_typo(text: str) -> Iterator[dict[str, Any]]:
     terms = dict.fromkeys((*(one["stem"] for one in forms), IDENT_PREFIX + word))
     query = " | ".join(map(quote_lexeme, terms))
     given = {"word": word, "forms": forms, "query": query, "most": most}
-    yield {"kind": "typo", **given}
+    # Of a short word that has two letters swapped hardly any trigram is left.
+    yield {"kind": "typo", "swapped": spelling.swap_neighbours(word), **given}
 
 
 def _terms(rows: Iterable[TupleRow], most: int) -> Expansion:

@@ -4,7 +4,6 @@ import json
 import random
 import re
 from collections.abc import Iterable
-from functools import cache
 
 import pytest
 
@@ -13,6 +12,7 @@ from shared.text.words.folding import stem
 from shared.vocabulary import expand
 from shared.vocabulary.expand import LANGUAGES, Want
 from tests.support.faults.measures.size import times
+from tests.unit.vocabulary.test_spelling import apart
 
 TENANT = "default"
 SEED = 20_260_708
@@ -39,17 +39,6 @@ def one(conn, want: Want, tenant: str = TENANT) -> expand.Expansion:
     return found
 
 
-@cache
-def apart(left: str, right: str) -> int:
-    if not left or not right:
-        return len(left) + len(right)
-    return min(
-        apart(left[1:], right) + 1,
-        apart(left, right[1:]) + 1,
-        apart(left[1:], right[1:]) + (left[0] != right[0]),
-    )
-
-
 def trigrams(word: str) -> set[str]:
     padded = f"  {word} "
     return {padded[n : n + 3] for n in range(len(padded) - 2)}
@@ -58,6 +47,14 @@ def trigrams(word: str) -> set[str]:
 def alike(left: str, right: str) -> float:
     both = trigrams(left) & trigrams(right)
     return len(both) / len(trigrams(left) | trigrams(right))
+
+
+def is_swapped(left: str, right: str) -> bool:
+    """Tell whether two words are alike but for two letters side by side."""
+    places = range(len(left) - 1) if len(left) > 3 and left != right else ()
+    return any(
+        left[:at] + left[at + 1] + left[at] + left[at + 2 :] == right for at in places
+    )
 
 
 class Model:
@@ -93,7 +90,7 @@ class Model:
             (distance, -alike(word, known), known)
             for known, distance in near.items()
             if distance <= most
-            and alike(word, known) >= 0.3
+            and (alike(word, known) >= 0.3 or is_swapped(word, known))
             and (distance == 1 or known[0] == word[0])
         ]
         return [known for *_, known in sorted(found)[:5]]
@@ -213,6 +210,10 @@ def test_words_and_names_share_the_limit(conn):
         # One letter off at its beginning, and two.
         ("gavity", ("cavity",)),
         ("gavitty", ()),
+        # Two letters swapped, of which few trigrams are left; three and more are not.
+        ("bema", ("beam",)),
+        ("abem", ()),
+        ("cvaity", ("cavity",)),
         # What says nothing is meant by nobody.
         ("michh", ()),
     ],
