@@ -49,7 +49,7 @@ class HTTPReply:
         try:
             return decoding.decode(self.body, self.charset).text
         except MemoryError as exc:
-            raise _too_much(self.body) from exc
+            raise too_much(len(self.body)) from exc
 
     def json(self) -> Any:
         """Return the body as JSON, or raise `unexpected_shape`."""
@@ -57,7 +57,7 @@ class HTTPReply:
         try:
             return _parsed(text)
         except MemoryError as exc:
-            raise _too_much(self.body) from exc
+            raise too_much(len(self.body)) from exc
         except (ValueError, RecursionError) as exc:
             what = "a web page" if text.lstrip()[:1] == "<" else "something else"
             where = failures.mask_url(httpx2.URL(self.url))
@@ -134,11 +134,12 @@ def _unpacker(codings: str) -> Unpacker | None:
     return Unpacker(_CODINGS[coding])
 
 
-def _too_much(body: bytes) -> IngestionError:
+def too_much(size: int) -> IngestionError:
     """Return the error for an answer that would take more memory than a worker has."""
     return IngestionError(
-        f"An answer of {len(body)} bytes takes more memory than a worker has: ask for"
-        " less at once (`page_size`, `args.chunk_days`), or raise `worker_memory_mb`.",
+        f"An answer of {size} bytes, or more, takes more memory than a worker has: ask"
+        " for less at once (`page_size`, `args.chunk_days`), or raise"
+        " `worker_memory_mb`.",
         reason="too_large",
     )
 

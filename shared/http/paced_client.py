@@ -161,15 +161,19 @@ class SourceClient:
     def _whole(self, question: HTTPRequest, ends: float) -> HTTPReply:
         """Read one answer to its end."""
         fetched_at = self._run.clock()
+        body, size = io.BytesIO(), 0
         try:
             with self._asked(question, ends, whole=True) as answer:
-                body = io.BytesIO()
                 for piece in self._pieces(answer, self._settings.max_response_bytes):
+                    size += len(piece)
                     body.write(piece)
         except SourceUnreachableError as exc:
             if exc.reason != failures.EMPTY_REPLY or NO_STATUS not in question.allow:
                 raise
             return HTTPReply(NO_STATUS, str(question.url), {}, b"", fetched_at)
+        except MemoryError as exc:
+            # Who asks may ask for less, as of what is larger than the bound.
+            raise bounded_response.too_much(size) from exc
         return HTTPReply(
             status=answer.response.status,
             url=str(answer.url),

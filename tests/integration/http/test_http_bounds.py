@@ -21,7 +21,7 @@ LINUX = pytest.mark.skipif(
 # Imports and a first connection are not what an answer costs.
 READ = textwrap.dedent(
     """
-    import json, re, sys
+    import json, re, resource, sys
     from shared.errors import IngestionError
     from shared.settings.source_sections import SourceSettings
     from shared.sources.adapter_io import make_io
@@ -37,8 +37,11 @@ READ = textwrap.dedent(
     with make_io("ring", settings) as io:
         io.http.get(url + "/small")
         before = kilobytes("VmRSS")
+        if how == "get with little memory":
+            little = kilobytes("VmData") * 1024 + cap // 2
+            resource.setrlimit(resource.RLIMIT_DATA, (little, -1))
         try:
-            if how == "get":
+            if how.startswith("get"):
                 read = len(io.http.get(url + "/large").body)
             else:
                 with io.http.stream(url + "/large", max_bytes=cap) as pieces:
@@ -102,3 +105,10 @@ def test_an_answer_at_its_bound_is_whole_and_kept_once():
     found = read(a_whole_answer, "get")
     assert (found["reason"], found["read"]) == (None, CAP)
     assert found["rise"] < 2 * CAP
+
+
+@LINUX
+def test_an_answer_within_its_bound_that_a_worker_cannot_hold_is_too_large():
+    found = read(a_whole_answer, "get with little memory")
+    assert found["reason"] == "too_large"
+    assert found["rise"] < CAP
