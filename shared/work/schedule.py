@@ -43,21 +43,23 @@ _DUE: LiteralString = """
        AND (leased_until IS NULL OR leased_until <= clock_timestamp())
      ORDER BY next_run_at, kind
      LIMIT 1000"""
+# Whoever has given nothing back has died, or stood still for a whole lease.
 _TAKE: LiteralString = """
     UPDATE source_schedule
        SET claim = %(claim)s, last_run_at = clock_timestamp(),
+           deaths = CASE WHEN claim IS NULL THEN 0 ELSE deaths + 1 END,
            leased_until = clock_timestamp() + make_interval(secs => %(lease)s)
      WHERE source = %(source)s AND kind = %(kind)s
        AND next_run_at <= clock_timestamp()
        AND (leased_until IS NULL OR leased_until <= clock_timestamp())
-    RETURNING source, kind, claim, cursor, every_seconds, failures,
+    RETURNING source, kind, claim, cursor, every_seconds, failures, deaths,
               %(lease)s::float8 AS lease_seconds"""
 _RENEW: LiteralString = """
     UPDATE source_schedule
        SET leased_until = clock_timestamp() + make_interval(secs => %(lease)s)
      WHERE claim = %(claim)s"""
 _KEEP: LiteralString = """
-    UPDATE source_schedule SET cursor = %(cursor)s::jsonb
+    UPDATE source_schedule SET cursor = %(cursor)s::jsonb, deaths = 0
      WHERE source = %(source)s AND kind = %(kind)s AND claim = %(claim)s"""
 _FINISH: LiteralString = """
     UPDATE source_schedule
@@ -145,6 +147,8 @@ class Run:
     cursor: dict[str, Any] | None
     every_seconds: float
     failures: int
+    # Of those who had it, in a row and without a page that was kept.
+    deaths: int
     lease_seconds: float
 
     @property

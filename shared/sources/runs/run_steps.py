@@ -36,6 +36,7 @@ from shared.sources.run_records import IngestionRun
 from shared.sources.runs import sync_config
 from shared.sources.runs.kinds import backfill, reconcile, reparse, snapshot, tail
 from shared.work import schedule
+from shared.work.leases import MAX_STRIKES
 
 log = get_logger()
 
@@ -212,6 +213,13 @@ class SourceRun:
                 # Cancelled meanwhile: what begins now would be another run.
                 raise LeaseLostError
             source = self._source = standing.settings
+        if lease.deaths >= MAX_STRIKES:
+            raise IngestionError(
+                f"Its worker ended {lease.deaths} times in a row while it read what the"
+                " source sends, and kept nothing: an answer or a record may be too"
+                " large, or nested too deeply. The worker's log says more.",
+                reason="worker_lost",
+            )
         cursor = lease.cursor
         if run.is_dry:
             # A history that is asked for begins anew; what is new, where all stands.

@@ -15,7 +15,9 @@ from shared.sources import run_records, source_state
 from shared.sources.admin import admin_actions, source_overview
 from shared.sources.intake.retry_items import read_again
 from shared.sources.intake.store_page import Intake, LeaseLostError
+from shared.sources.runs import run_steps
 from shared.work import schedule
+from shared.work.leases import MAX_STRIKES
 from shared.work.quarantine import Which
 from tests.contract.stubs.generic_json import JSONLinesStub
 from tests.contract.stubs.olog import OlogStub
@@ -82,6 +84,24 @@ def test_killed_after_every_page_nothing_is_lost_or_doubled(runtime, olog):
     assert turns > 2
     assert run.added == 35
     assert len(runtime.texts(NAME)) == 35
+
+
+@pytest.mark.requirement("P1")
+def test_a_run_that_no_worker_survives_is_a_failure_of_its_source(runtime, olog):
+    olog.add(entry(1))
+    run_id = runtime.ask(NAME)
+    for _ in range(MAX_STRIKES):
+        assert run_steps.take_due_run(runtime.means, NAME, run_records.TAIL)
+        runtime.let_go(NAME, run_records.TAIL)
+
+    asked = len(olog.requests())
+    runtime.turn(NAME, run_records.TAIL)
+
+    run = runtime.found(run_id)
+    assert (run.state, run.error["details"]["reason"]) == ("failed", "worker_lost")
+    # It is not read a fourth time at once, and read again later.
+    assert len(olog.requests()) == asked
+    assert runtime.run(NAME).added == 1
 
 
 def test_an_edit_that_the_tail_cannot_see_is_found_by_a_reconcile(runtime, olog):
