@@ -113,6 +113,10 @@ def test_each_value_is_read_in_its_own_charset() -> None:
     assert entry.authors[0] == "Jürg Brandt"
     assert "5 €" in entry.text
     assert entry.flags == ("charset_guess",)
+    # What has marks in ASCII is in no charset of wider letters, whatever is declared.
+    wide = RawItem("Operations/512", mixed.replace(b"ION", b"\xc4ON"), charset="UTF-16")
+    entry = message_block.parse(wide, _SOURCE, ElogArgs(), _PLACE)
+    assert entry.title == "ÄON PUMP: sector 7: trip"
 
 
 def test_what_the_charset_lacked_is_read_back_except_in_html() -> None:

@@ -53,6 +53,7 @@ _CONTROLS = re.compile(r"[\x00-\x1f\x7f]")
 _STORED_NAME = re.compile(r"(\d{6}_\d{6})[_/](.+)", re.DOTALL)
 # elog:123, elog:Book/123, elog:123/1 (a file of it).
 _LINK = re.compile(r"\belog:/?+([^\s/\[\]<>\"'()]{1,128}+)(?:/(\d{1,18}+))?")
+_WIDE = re.compile(r"(?i)utf[-_ ]?(?:16|32)")
 # What its charset lacks, a browser sends as a number; below stand marks and quotes.
 _REFERENCE = re.compile(r"&#(\d{3,7}+);")
 _FIRST_REFERENCE, _LAST_REFERENCE = 160, 0x10FFFF
@@ -263,7 +264,9 @@ class _Text:
     """Bytes read as text, value by value, for a logbook mixes its charsets."""
 
     def __init__(self, declared: str | None, *, resolve: bool) -> None:
-        self._declared = declared
+        # Its marks were found as ASCII: whoever declares wider letters does not know.
+        is_wide = declared is not None and _WIDE.search(declared)
+        self._declared = None if is_wide else declared
         self._resolve = resolve
         self._flags: dict[str, None] = {}
 
