@@ -42,13 +42,13 @@ SEEN: LiteralString = seen("e")
 # called by the first of its entries that they see; null: they see no other, and would
 # be told of it. Of a thread of thousands it reads two, and what is hidden before them.
 THREAD: LiteralString = f"""(
-               SELECT CASE WHEN count(*) > 1
-                           THEN (array_agg(first.id ORDER BY first.id))[1] END
-                 FROM (SELECT kin.id FROM entry kin
+               SELECT CASE WHEN seen.ids[2] IS NOT NULL THEN seen.ids[1] END
+                 FROM (SELECT ARRAY (
+                       SELECT kin.id FROM entry kin
                         WHERE kin.tenant = %(tenant)s AND kin.thread_id = e.thread_id
                           AND {_condition("kin")}
                         ORDER BY kin.id
-                        LIMIT 2) AS first)"""
+                        LIMIT 2) AS ids) AS seen)"""
 
 
 def in_threads(entry: LiteralString, named: LiteralString) -> LiteralString:

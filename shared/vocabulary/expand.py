@@ -345,7 +345,7 @@ def _asked_typo(text: str) -> Iterator[dict[str, Any]]:
     terms = dict.fromkeys((*(one["stem"] for one in forms), IDENT_PREFIX + word))
     query = " | ".join(map(quote_lexeme, terms))
     given = {"word": word, "forms": forms, "query": query, "most": most}
-    # Of a short word that has two letters swapped hardly any trigram is left.
+    # A short word that has two letters swapped has hardly any trigram left.
     yield {"kind": "typo", "swapped": spelling.swap_neighbours(word), **given}
 
 

@@ -147,7 +147,7 @@ class Run:
     cursor: dict[str, Any] | None
     every_seconds: float
     failures: int
-    # Of those who had it, in a row and without a page that was kept.
+    # How many who had it died in a row, without a page that was kept.
     deaths: int
     lease_seconds: float
 

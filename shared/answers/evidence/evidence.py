@@ -146,7 +146,7 @@ class EvidenceEntry:
 
     @cached_property
     def _pieces(self) -> list[tuple[int, TextPiece]]:
-        """Return what stands between blanks in its text, each with its first place.
+        """Return the pieces between blanks in its text, each with its first place.
 
         To place each token would take longer than to read them.
         """

@@ -882,7 +882,8 @@ def test_what_an_entry_calls_the_most_frequent_is_told() -> None:
 def test_the_last_cause_is_told_by_the_thread_of_the_last_entry_about_it(
     question,
 ) -> None:
-    tripped = {"thread_id": UUID(int=9), "entry_time": LATER, "score": 0.8}
+    tripped: dict[str, Any] = {"thread_id": UUID(int=9), "entry_time": LATER}
+    tripped["score"] = 0.8
     later = LATER + timedelta(days=1)
     part = answer(
         question,
