@@ -187,6 +187,22 @@ _NOT_DONE = re.compile(
     r"|lassen|fait)\b|n['\u2019]t\b",
     re.IGNORECASE,
 )
+# Who only tells of it: `the operator reported`, `reported by Novak`.
+_TELLS = (
+    r"\b(?:report(?:s|ed)?|announce[sd]|notified|inform(?:s|ed)|told|says?|said|noted"
+    r"|noticed|according|gemeldet|meldete?n?|berichtete?n?|informiert|laut|signal\u00e9e?"
+    r"|signale|rapporte|inform\u00e9e?|segnala(?:t[oa])?|riferi(?:sce|to)|informat[oa]"
+    r"|avisad[oa]|avisa|notificad[oa]|informa(?:d[oa])?)\b"
+)
+_TELLING = re.compile(_TELLS, re.IGNORECASE)
+_TELLERS = (
+    re.compile(
+        rf"{_TELLS}(?: \w+)? (?:by|to|von|durch|par|\u00e0|aux?|da|al?|por)"
+        r" (?:(?:the|an?|our|de[rmn]|die|das|la|le|il|lo|el) )?\w+(?: (?-i:[A-Z])\w+)?",
+        re.IGNORECASE,
+    ),
+    re.compile(rf"(?:\b\w+ ){{1,3}}{_TELLS}", re.IGNORECASE),
+)
 _WORD = re.compile(r"\w+")
 # So many letters of a verb are alike in its forms.
 _SAME_LETTERS = 4
@@ -255,6 +271,15 @@ def is_form_of(verb: str, asked: Sequence[str]) -> bool:
     """Tell whether a word begins as one of some folded words does."""
     begins = fold(verb)[:_SAME_LETTERS]
     return bool(begins) and any(word.startswith(begins) for word in asked)
+
+
+def blank_tellers(sentence: str, words: Sequence[str]) -> str:
+    """Return a sentence without who only tells of a deed, where that is not asked."""
+    if _TELLING.search(" ".join(words)):
+        return sentence
+    for form in _TELLERS:
+        sentence = form.sub(";", sentence)
+    return sentence
 
 
 def tells_own_deed(sentence: str, language: str, words: Sequence[str]) -> bool:

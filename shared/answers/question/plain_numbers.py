@@ -2,13 +2,22 @@
 
 import re
 from collections.abc import Iterator, Mapping
+from collections.abc import Set as AbstractSet
 
+from shared.text.analysis.tokens import scan
+from shared.text.facility.facility import Facility
+from shared.text.reading.quantities import find_quantities
 from shared.text.words.numerals import COMMA_LANGUAGES
 from shared.times.calendar_names import COUNT_OF
+from shared.vocabulary.expand import UNSTEMMED
 
 _NUMBER = re.compile(
     r"(?<![\w.])\d{1,20}(?:[.,:]\d{1,20}){0,6}|(?<=[A-Za-z_-])\d{1,20}"
 )
+# One digit may be a word in an entry, or the number of anything.
+_LOOSE = re.compile(r"(?<![\w.,:/-])\d[\d.,:]{0,18}\d(?![\w/-])")
+# An entry of that moment need not say it.
+_TIME_OF_DAY = re.compile(r"(?:[01]?\d|2[0-3]):[0-5]\d(?::[0-5]\d)?")
 _GROUPED = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?")
 _GROUPED_BY_POINTS = re.compile(r"\d{1,3}(?:\.\d{3})+(?:,\d+)?")
 _FROM_ELEVEN = (
@@ -117,6 +126,23 @@ def find_numbers(text: str) -> Iterator[str]:
     """Yield every number, as it would be written plainly, without its sign."""
     for _, number in _find(write_plainly(write_clocks(text))):
         yield number
+
+
+def list_loose_numbers(
+    text: str, things: AbstractSet[str], facility: Facility
+) -> Iterator[str]:
+    """Yield the numbers of a question that are no size, time, thing or part of a name.
+
+    `things`: the numbers by which it calls things.
+    """
+    tokens = scan(text, UNSTEMMED, facility)
+    parts = [(one.start, one.end) for one in tokens if one.is_name]
+    parts += [(one.start, one.end) for one in find_quantities(text)]
+    for found in _LOOSE.finditer(text):
+        is_part = any(start <= found.start() < end for start, end in parts)
+        is_time = _TIME_OF_DAY.fullmatch(found[0])
+        if not is_part and not is_time and found[0].lstrip("0") not in things:
+            yield found[0]
 
 
 def find_signed(plain: str) -> Iterator[str]:

@@ -12,6 +12,7 @@ from shared.answers.question import (
     deeds,
     everyday_words,
     numbered_things,
+    plain_numbers,
     sentence_kinds,
 )
 from shared.answers.question.answer_kinds import AnswerKind
@@ -24,7 +25,6 @@ from shared.search.query.plan import Plan
 from shared.text.analysis.analyser import IDENT_PREFIX
 from shared.text.analysis.tokens import scan
 from shared.text.facility.facility import Facility
-from shared.text.reading.quantities import find_quantities
 from shared.text.words import question_words
 from shared.text.words.character_runs import Token
 from shared.text.words.folding import STEMMED_LANGUAGES, fold_surface, stem
@@ -47,10 +47,6 @@ _ASKING_WORDS = """
 """
 _ASKING = question_words.ENGLISH_AND_GERMAN | {*_ASKING_WORDS.split()}
 
-# One digit may be a word in an entry, or the number of anything.
-_NUMBER = re.compile(r"(?<![\w.,:/-])\d[\d.,:]{0,18}\d(?![\w/-])")
-# An entry of that moment need not say it.
-_TIME_OF_DAY = re.compile(r"(?:[01]?\d|2[0-3]):[0-5]\d(?::[0-5]\d)?")
 _OR = re.compile(r"\s+(?:or|oder|ou|o)\s+")
 _HOW = re.compile(r"\b(?:how|wie)\s+\Z", re.IGNORECASE)
 _LEAST_LETTERS = 3
@@ -136,6 +132,8 @@ class Question:
             or self._denies_deed(sentence, language)
         ):
             return False
+        if self.kind == "who":
+            sentence = deeds.blank_tellers(sentence, self.words)
         return sentence_kinds.is_of_kind(
             self.kind, self.counted, sentence, language, people
         )
@@ -331,7 +329,9 @@ def read_question(plan: Plan, facility: Facility) -> Question:
     """Read the question of a plan; words that were read as a time are none of it."""
     text = " ".join(_wanted(plan.tree)) or plan.query
     question = read_part(plan.query, text, facility)
-    return replace(question, numbers=tuple(_list_numbers(text, question, facility)))
+    things = {one.number for one in question.things}
+    numbers = plain_numbers.list_loose_numbers(text, things, facility)
+    return replace(question, numbers=tuple(numbers))
 
 
 def read_part(asked: str, text: str, facility: Facility) -> Question:
@@ -377,7 +377,7 @@ def read_part(asked: str, text: str, facility: Facility) -> Question:
         is_how_to=is_how_to,
         is_of_author=kind == "who" and answer_kinds.asks_author(asked),
         languages=languages,
-        plain_words=tuple(_list_plain_words(terms[UNSTEMMED], names, things)),
+        plain_words=tuple(_list_plain_words(terms[UNSTEMMED], [*names, *things])),
     )
     if is_of_state:
         return replace(question, deed=_find_state(text, words, question))
@@ -387,14 +387,12 @@ def read_part(asked: str, text: str, facility: Facility) -> Question:
 
 
 def _list_plain_words(
-    words: Iterable[str],
-    names: Sequence[QuestionName],
-    things: Sequence[NumberedThing],
+    words: Iterable[str], called: Sequence[QuestionName | NumberedThing]
 ) -> Iterator[str]:
     """Yield the content words that are no part of a name or a numbered thing."""
-    written = [*(one.written for one in names), *(one.written for one in things)]
-    parts = {fold_surface(word, "en") for one in written for word in one.split()}
-    parts.update(word for one in things for word in one.words)
+    parts = {fold_surface(part, "en") for one in called for part in one.written.split()}
+    for one in called:
+        parts.update(one.words if isinstance(one, NumberedThing) else ())
     return (one for one in words if fold_surface(one, "en") not in parts)
 
 
@@ -432,18 +430,6 @@ def _find_choices(
             yield frozenset({one, other})
 
 
-def _list_numbers(text: str, question: Question, facility: Facility) -> Iterator[str]:
-    tokens = scan(text, UNSTEMMED, facility)
-    parts = [(one.start, one.end) for one in tokens if one.is_name]
-    parts += [(one.start, one.end) for one in find_quantities(text)]
-    things = {one.number for one in question.things}
-    for found in _NUMBER.finditer(text):
-        is_part = any(start <= found.start() < end for start, end in parts)
-        is_time = _TIME_OF_DAY.fullmatch(found[0])
-        if not is_part and not is_time and found[0].lstrip("0") not in things:
-            yield found[0]
-
-
 def _is_proper(text: str, token: Token, first: Token) -> bool:
     """Tell whether a word is written as a name, and not as any German noun is."""
     written = text[token.start : token.end]
@@ -466,10 +452,7 @@ def _wanted(node: Node | None) -> list[str]:
 def _content_words(
     text: str, own: frozenset[str], facility: Facility
 ) -> dict[str, dict[str, str]]:
-    """Return by language the terms of what neither joins, asks, refers nor counts.
-
-    `own`: the languages in which it may be asked.
-    """
+    """Return by language the terms of what neither joins, asks, refers nor counts."""
     words = {
         (token.start, token.end)
         for token in scan(text, UNSTEMMED, facility)

@@ -883,7 +883,6 @@ def test_the_last_cause_is_told_by_the_thread_of_the_last_entry_about_it(
     question,
 ) -> None:
     tripped: dict[str, Any] = {"thread_id": UUID(int=9), "entry_time": LATER}
-    tripped["score"] = 0.8
     later = LATER + timedelta(days=1)
     part = answer(
         question,
@@ -898,3 +897,38 @@ def test_the_last_cause_is_told_by_the_thread_of_the_last_entry_about_it(
     threads = {one.candidate.entry.row.thread_id for one in part.chosen}
     assert threads == {UUID(int=9)}
     assert (part.judgement.status, part.judgement.grade) == ("grounded", "B")
+
+
+@pytest.mark.parametrize(
+    ("question", "text", "language", "is_told"),
+    [
+        (
+            "Who stole the torque wrench?",
+            "The operator reported that somebody stole the torque wrench.",
+            "en",
+            False,
+        ),
+        (
+            "Who stole the torque wrench?",
+            "Somebody stole the torque wrench, reported by Katrin Vogel.",
+            "en",
+            False,
+        ),
+        (
+            "Who stole the torque wrench?",
+            "Katrin Vogel says: the vendor stole the torque wrench.",
+            "en",
+            True,
+        ),
+        (
+            "Wer hat die Pumpe ausgetauscht?",
+            "Pumpe ausgetauscht, gemeldet von der Schicht, Techniker informiert.",
+            "de",
+            False,
+        ),
+        ("Who reported the leak?", "Leak reported by the operator.", "en", True),
+    ],
+)
+def test_who_reports_a_deed_has_not_done_it(question, text, language, *, is_told):
+    part = answer(question, made(text, language=language))
+    assert (part.judgement.status == "grounded") is is_told
