@@ -141,7 +141,9 @@ def answer_part(
             one.is_of_kind or scores.count_added(one.candidate) for one in chosen
         ),
     )
-    judgement = answer_status.ground(scored, chosen, support, needs_kind=is_typed)
+    # The last that tells a state, `It runs again`, has few words of the question.
+    best = [*chosen, *scored] if question.is_of_state else scored
+    judgement = answer_status.ground(best, chosen, support, needs_kind=is_typed)
     return PartAnswer(
         question,
         chosen,

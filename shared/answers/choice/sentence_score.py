@@ -206,6 +206,10 @@ class SentenceScores:
         of_kind |= is_signed
         of_kind &= list_unsaid.tells_dimensions(self._question, one)
         if self._question.is_of_state:
+            # `It runs again` is said of what its entry has named.
+            refers = sentence_kinds.refers_back(one.text, entry.language)
+            if refers:
+                coverage = self.coverage(entry, entry.terms)
             # `Works again` is said of anything, as `closed` is.
             least = _STATE_COVERAGE
             if self._question.called or self._question.tells_order(
@@ -233,6 +237,7 @@ class SentenceScores:
             is_sure = self._question.tells_order(text, entry.language, surely=True) or (
                 self.has_word(one) and not self._question.asks_order
             )
+            is_sure &= not refers
         if self._question.kind == "why":
             # `This was the cause` in a sentence of something else is of that.
             is_sure = sentence_kinds.begins_with_cause(one.text) or (

@@ -217,13 +217,19 @@ class Question:
     ) -> bool:
         """Tell whether a sentence with these terms says that it is so, or is not.
 
-        What is planned or asked there is neither.
+        What is planned or asked there is neither, nor what is told of something else.
         """
+        about = [one for one in self.words if one != self.deed]
         is_said = bool(self.deed) and not self.deed_in(language).isdisjoint(terms)
         return (
             (is_said or self.tells_order(sentence, language))
             and not sentence.rstrip().endswith("?")
+            and not (self.deed == "off" and sentence_kinds.tells_past(sentence))
             and not sentence_kinds.is_planned(sentence, language, self.text, self.words)
+            and (
+                not (about and sentence_kinds.names_subject(sentence))
+                or any(self.is_said(one, language, terms) for one in about)
+            )
         )
 
     def tells_order(

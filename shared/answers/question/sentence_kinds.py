@@ -83,6 +83,19 @@ _REASON = re.compile(
     r"|causa|porque|debido)\b",
     re.IGNORECASE,
 )
+_SUBJECT = re.compile(
+    r"\W*(?:the|an?|our|de[rmn]|die|das|ein|eine|l[ae]s?|une?|il|lo|i|gli|el|los) \w",
+    re.IGNORECASE,
+)
+_REFERS = re.compile(
+    r"(?:\A\W*|[.!?;]\s+)(?:it|they|sie|er|es|ils?|elles?|ella|ess[oa])\b",
+    re.IGNORECASE,
+)
+# A plant that was on or off once is perhaps no longer.
+_WAS = re.compile(
+    r"\b(?:was|were|had|war(?:en)?|\u00e9tai(?:t|ent)|era(?:no)?|estaba[n]?)\b",
+    re.IGNORECASE,
+)
 _MONTH = rf"(?:{'|'.join(MONTH_OF | SHORT_MONTH_OF)})"
 _WEEKDAY = rf"(?:{'|'.join(WEEKDAY_OF)})s?"
 # A word that German has for another place.
@@ -218,6 +231,24 @@ _HOW_IN = {
 def tells_how(sentence: str, language: str) -> bool:
     """Tell whether a sentence says what is to be done, or what was done."""
     return bool(_HOW_IN.get(language, _HOW).search(sentence))
+
+
+def tells_past(sentence: str) -> bool:
+    """Tell whether a sentence tells how something was."""
+    return bool(_WAS.search(sentence))
+
+
+def names_subject(sentence: str) -> bool:
+    """Tell whether a sentence begins with the thing that it tells of: `The switch`."""
+    return bool(_SUBJECT.match(sentence))
+
+
+def refers_back(sentence: str, language: str) -> bool:
+    """Tell whether a sentence calls by a word what was named before: `It runs`."""
+    # In Italian that is an article.
+    return bool(_REFERS.search(sentence)) and not (
+        language == "it" and _SUBJECT.match(sentence)
+    )
 
 
 def names_cause(sentence: str) -> bool:

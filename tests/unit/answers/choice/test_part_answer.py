@@ -665,6 +665,7 @@ def test_where_something_was_found_is_not_what_found_it() -> None:
         ("Is the branch of QD16 valved off?", "Valve in branch of QD16.", "en", ""),
         ("Is the QD16 supply off?", "QD16 supply running again.", "en", "single_lead"),
         ("Is the QD16 supply on?", "Spares are on the QD16 supply.", "en", ""),
+        ("Is the QD16 supply on?", "The QD16 supply was off, no flow.", "en", ""),
         ("Is HX-2 at full flow?", "Flow of HX-2 is 12 l/min.", "en", "single_lead"),
         ("Is HX-2 at full flow?", "Label of HX-2 renewed.", "en", ""),
         ("Is the leak of HX-2 repaired?", "Leak of HX-2 seen.", "en", ""),
@@ -932,3 +933,24 @@ def test_the_last_cause_is_told_by_the_thread_of_the_last_entry_about_it(
 def test_who_reports_a_deed_has_not_done_it(question, text, language, *, is_told):
     part = answer(question, made(text, language=language))
     assert (part.judgement.status == "grounded") is is_told
+
+
+def test_what_is_told_of_another_thing_is_no_state_of_the_one_in_the_title() -> None:
+    switch = "The new switch of the supply has been running for a day."
+    part = answer("Is the gun heater on?", made(switch, title="Gun heater moved back"))
+    assert part.judgement.code == "missing_kind"
+
+
+@pytest.mark.parametrize(
+    ("text", "language"),
+    [
+        ("Seal of P-201 renewed. It runs again as the first pump.", "en"),
+        ("Lager der P-201 neu, 2 mm/s. Sie l\u00e4uft jetzt wieder.", "de"),
+        ("Joint de P-201 chang\u00e9. Elle est r\u00e9par\u00e9e, ok.", "fr"),
+    ],
+)
+def test_a_state_is_told_of_what_its_entry_names_before(text, language) -> None:
+    hums = " ".join(f"Pump P-201 hums at {one} Hz." for one in range(BEST_OF_KIND))
+    told = made(text, language=language, score=0.1)
+    part = answer("Is P-201 running?", told, made(hums, 2))
+    assert (part.judgement.status, part.judgement.grade) == ("grounded", "B")
