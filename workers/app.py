@@ -40,8 +40,9 @@ if app.conf.broker_url.startswith(("redis://", "rediss://")):
 resources = Resources(settings, app, kind.name)
 # A file that cannot be read ends the start, not every entry and every search.
 resources.facility()
-for _module in task.MODULES:
-    importlib.import_module(_module)
+with interpreter.collecting_nothing():
+    for _module in task.MODULES:
+        importlib.import_module(_module)
 task.register(app, resources)
 
 # Those that make vectors, of entries or of questions; `answer` compares what was found

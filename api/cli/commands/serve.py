@@ -52,9 +52,10 @@ def api() -> None:
     _allow_connections()
 
     def make_app() -> FastAPI:
-        from api.app import create_app
+        with interpreter.collecting_nothing():
+            from api.app import create_app
 
-        app = create_app()
+            app = create_app()
         interpreter.freeze_what_stands()
         return app
 
