@@ -243,11 +243,14 @@ def make_error(error: Mapping[str, Any], status: int = 0) -> output.CommandError
 
 def _meant(error: Mapping[str, Any]) -> str:
     """Return the available names for a wrong one, with the nearest one as a hint."""
-    there = [str(one) for one in error.get("details", {}).get("available", ())]
+    details = error.get("details", {})
+    there = [str(one) for one in details.get("available") or details.get("allowed", ())]
     named = _NAMED.search(error["message"])
     if not there or not named:
         return ""
     near, names = hint(named[1], there), ", ".join(there)
+    if near and near in error["message"]:
+        return ""
     return near if names in error["message"] else f"{near} There are: {names}."
 
 

@@ -31,7 +31,7 @@ def read_time(
     """Return the moment in UTC, and what was odd about its wall time."""
     match = _TIME.fullmatch(text)
     if match is None:
-        raise _invalid(path)
+        raise _invalid(path, text)
     year = int(match["year"])
     # A day's slack: which year it is in UTC is known only after the offset.
     if not FIRST_YEAR - 1 <= year <= LAST_YEAR + 1 or match["year"][0] in "+-":
@@ -114,7 +114,7 @@ def _local(match: re.Match[str], year: int, path: str) -> datetime:
             0 if second == _LEAP_SECOND else microsecond,
         )
     except ValueError as exc:
-        raise _invalid(path) from exc
+        raise _invalid(path, match[0]) from exc
 
 
 def _offset(text: str | None) -> tzinfo | None:
@@ -127,8 +127,8 @@ def _offset(text: str | None) -> tzinfo | None:
     return timezone(-size if text[0] == "-" else size)
 
 
-def _invalid(path: str) -> InvalidRequestError:
-    message = f"{path} is not a time such as 2026-03-02T05:10:00+01:00."
+def _invalid(path: str, text: str) -> InvalidRequestError:
+    message = f"{path}: {text[:100]!r} is not a time such as 2026-03-02T05:10:00+01:00."
     return InvalidRequestError.field(path, "invalid_time", message)
 
 

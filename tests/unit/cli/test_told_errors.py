@@ -120,6 +120,23 @@ def test_of_an_unknown_name_those_that_there_are_are_told() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("told", "shown"),
+    [
+        (
+            "There is no facet 'asset'.",
+            "There is no facet 'asset'. There are: source, tag.",
+        ),
+        # The API has named it.
+        ("There is no facet 'sorce'. Did you mean source?",) * 2,
+    ],
+)
+def test_of_a_name_that_the_api_does_not_take_those_it_takes_are_told(told, shown):
+    error = {**ERROR, "message": told, "details": {"allowed": ["source", "tag"]}}
+    failed = api_client.error_of(answer(422, json={"error": error}))
+    assert failed.message.splitlines()[0] == shown
+
+
 def test_who_is_there_and_slow_is_not_to_be_started() -> None:
     with httpx2.Client(base_url="http://there") as client:
         slow = api_client.no_answer(client, httpx2.ReadTimeout("late"))

@@ -50,7 +50,7 @@ def parse_time_range(
     found: dict[str, str] = {}
     for end, one in zip((FROM, TO), value, strict=True):
         if one is not None:
-            found |= _end(path, end, one, clock)
+            found |= _end(path.removesuffix(RANGE) + end, end, one, clock)
     return found
 
 

@@ -450,6 +450,7 @@ def test_an_answer_says_whether_and_how_the_time_was_read(query, applied) -> Non
     [
         ({"date_from": "soon"}, "invalid_time"),
         ({"date_to": "06/10/2024"}, "invalid_time"),
+        ({"time_range": [None, "soon"]}, "invalid_time"),
         ({"date_to": "2301-01-01T00:00:00Z"}, "time_out_of_range"),
         ({"date_from": 2024}, "filter_value"),
         ({"event_to": "soon"}, "invalid_time"),
@@ -476,6 +477,16 @@ def test_a_value_that_cannot_be_read_in_a_filter_is_refused(given, code) -> None
     with pytest.raises(InvalidRequestError) as caught:
         make_plan(SearchQuery("x", filters=given), SCOPE, LIMITS, TIMES)
     assert caught.value.details["fields"][0]["code"] == code
+
+
+def test_a_time_that_cannot_be_read_is_named_by_its_end_and_as_it_was_given() -> None:
+    with pytest.raises(InvalidRequestError) as caught:
+        make_plan(
+            SearchQuery("x", filters={"time_range": ["2024", "last blursday"]}),
+            *(SCOPE, LIMITS, TIMES),
+        )
+    assert caught.value.details["fields"][0]["path"] == "filters.date_to"
+    assert str(caught.value).startswith("filters.date_to: 'last blursday' is not a")
 
 
 @pytest.mark.parametrize(
