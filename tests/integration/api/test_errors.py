@@ -37,6 +37,16 @@ WRONG: dict[str, dict[str, Any]] = {
 ALONE = frozenset({"error"})
 
 
+@pytest.fixture(scope="module")
+def caller(api: System, lasting_tenant: str) -> Iterator[httpx2.Client]:
+    """One caller for all: whoever is refused changes nothing for the next one."""
+    # A refusal may end the connection.
+    none_kept = httpx2.Limits(max_keepalive_connections=0)
+    key = api.key(tenant=lasting_tenant)
+    with api.client(key, limits=none_kept) as caller:
+        yield caller
+
+
 def check_shape(answer: httpx2.Response, *, told: frozenset[str] = ALONE) -> None:
     assert answer.headers["content-type"] == "application/json"
     assert answer.headers["X-Content-Type-Options"] == "nosniff"
