@@ -4,7 +4,9 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
+import click
 import httpx2
+from click.core import ParameterSource
 
 from api.cli import api_client, await_jobs, output
 from api.cli.output import CommandError, Output, UsageError
@@ -23,6 +25,9 @@ def write(
     fail_on_degraded: bool,
 ) -> int:
     """Print a file as it arrives; one of all that match, broken off, ends with 1."""
+    given = click.get_current_context().get_parameter_source("limit")
+    if given is ParameterSource.COMMANDLINE:
+        raise UsageError("--export writes all that was ranked: leave --limit out.")
     if not body["exhaustive"]:
         is_degraded = _window(client, form, body)
         return output.DEGRADED if fail_on_degraded and is_degraded else output.DONE

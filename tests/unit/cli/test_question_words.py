@@ -65,6 +65,7 @@ def test_a_value_may_begin_with_a_minus() -> None:
         (("search", "x", "--job", "--export", "csv"), "one of them"),
         (("search", "x", "--job", "--why", "OPS-1"), "one of them"),
         (("search", JOB, "--job", "--limit", "3"), "--limit: a job is shown as"),
+        (("search", "x", "--export", "csv", "--limit", "3"), "leave --limit out"),
         (("search", "x", "--url", "nonsense"), "http://HOST:PORT"),
         (("search", "x", "--url", "ftp://there"), "http://HOST:PORT"),
         (("search", "x", "--key", "\u00e4"), "no key has"),
