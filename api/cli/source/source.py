@@ -156,7 +156,10 @@ def reload_sources(*, confirm_identity: bool) -> int:
     found = api_client.ask("POST", f"{_PATH}/reload", params=params)
     if not out.prints_json(found):
         if not any(found.values()):
-            out.say("No source has changed; other settings are read at the next start.")
+            out.say(
+                "No source has changed; those that are pushed to, and all other"
+                " settings, are read at the next start."
+            )
         for word in ("added", "changed", "removed"):
             for name in found[word]:
                 out.data(f"{word} {name}")

@@ -281,7 +281,7 @@ def test_a_source_that_is_not_read_is_told_with_where_to_look(logchord, command)
 def test_a_reload_that_changes_nothing_says_so(logchord):
     done = logchord("source", "reload")
     assert (done.returncode, done.stdout) == (0, "")
-    assert "No source has changed" in done.stderr
+    assert "No source has changed; those that are pushed to" in done.stderr
 
 
 def test_check_and_reload_say_that_a_source_would_be_doubled(logchord, admin, files):
