@@ -25,7 +25,7 @@ from shared.text.facts import (
     make_key,
     metadata_field,
 )
-from shared.text.reading import quantities, severity, table_units
+from shared.text.reading import quantities, table_units
 from shared.text.reading.quantities import Quantity
 from shared.text.reading.typed_metadata import NOTHING, Declared, Typed
 from shared.text.words import identifiers, languages
@@ -37,12 +37,12 @@ from shared.times.event_time import ReadValue
 
 # Raised with every change of what is found in an entry; read anew by the chore. Not for
 # a field that comes to `entry_fields`: no entry of before has it.
-_VERSION = 17
+_VERSION = 18
 # Bits of a facts version: rules and lists below, a source's expectations above.
 _FACTS_BITS, _EXPECTED_BITS = 40, 22
 PLAINLY = Expected()
 
-SHIFT, LEVEL, EVENT = "shift", "level", "event_time"
+SHIFT, EVENT = "shift", "event_time"
 # Longer metadata are cut: filters know no more than so many values.
 MAX_METADATA = 300
 # Marks a fact that was read in the text, not known from a list or a plan.
@@ -101,7 +101,6 @@ def find(
     facts = [
         *_said(content, language),
         *_typed(metadata),
-        *_level(content, text),
         *_shift(content, text, facility),
         *_placed_event(content, text, happened),
         *_authors(content, facility),
@@ -184,18 +183,6 @@ def _leaves(value: Any, name: str) -> Iterator[tuple[str, str]]:
         yield name, str(value).lower()
     elif value is not None and make_comparable(str(value)):
         yield name, str(value)
-
-
-def _level(content: Content, text: str) -> Iterator[Fact]:
-    """Return the level that title or text begin with, unless the source gives one."""
-    if content.level:
-        return
-    for part, is_text in ((content.title, False), (text, True)):
-        said = severity.find_severity(part)
-        if said is not None:
-            fact = Fact(LEVEL, said.level, READ, said.start, said.end, said.others)
-            yield from _read_in(content, text, fact, is_text=is_text)
-            return
 
 
 def _shift(content: Content, text: str, facility: Facility) -> Iterator[Fact]:

@@ -1,4 +1,4 @@
-"""Severity, shifts and times of day, as texts say them: read, or left alone."""
+"""Shifts and times of day, as texts say them: read, or left alone."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -12,7 +12,6 @@ from shared.enrich import entry_facts
 from shared.entries.reading.read_entries import Content
 from shared.text.facility.facility import Facility
 from shared.text.facts import Fact
-from shared.text.reading import severity
 from shared.text.reading.typed_metadata import Declared
 from shared.times import event_time, shifts
 from shared.times.shifts import NO_SHIFTS, Shift
@@ -69,43 +68,6 @@ def known(
         content, content.text, (), "en", facility, declared=at
     ).facts
     return [one for one in found if one.field == field]
-
-
-@pytest.mark.parametrize(
-    ("text", "level"),
-    [
-        ("FATAL: vacuum interlock", "fatal"),
-        ("Fatal: vacuum interlock", "fatal"),
-        ("[WARN] pressure rises", "warning"),
-        ("(error) of the magnet", "error"),
-        ("*** ALARM *** pressure", "alarm"),
-        ("ALARM - vacuum in sector 3", "alarm"),
-        ("ALARM", "alarm"),
-        ("ALARM\nvacuum in sector 3", "alarm"),
-        ("WARNUNG: Druck steigt", "warning"),
-        ("Fehler: Netzteil aus", "error"),
-        ("info: new optics loaded", "info"),
-        # Words of the trade, names of channels, and what is over.
-        ("ALARM panel replaced", None),
-        ("Alarm - again", None),
-        ("error in the magnet", None),
-        ("Error 404 on the archiver", None),
-        ("ALARM:RF:1 is noisy", None),
-        ("ALARM: cleared", None),
-        ("ALARM: all clear", None),
-        ("Alarm: test of the sirens", None),
-        ("Alarm: quittiert", None),
-        ("Re: FATAL: vacuum interlock", None),
-        ("vacuum interlock, FATAL: twice", None),
-        ("warning lights: replaced", None),
-        ("", None),
-    ],
-)
-def test_a_level_is_read_where_a_text_begins_with_it(text, level) -> None:
-    found = severity.find_severity(text)
-    assert (found and found.level) == level
-    if found:
-        assert text[found.start : found.end].lower() in (found.level, *found.others)
 
 
 @pytest.mark.parametrize(
@@ -182,7 +144,7 @@ def test_any_text_is_read_and_what_is_found_stands_there(text: str) -> None:
     if found:
         at = datetime.fromisoformat(found.value)
         assert WRITTEN - event_time.LATEST <= at <= WRITTEN
-    for one in (found, event_time.shift(text, PLAN), severity.find_severity(text)):
+    for one in (found, event_time.shift(text, PLAN)):
         assert one is None or text[one.start : one.end].strip()
 
 
@@ -195,9 +157,6 @@ def test_what_the_text_says_is_known_and_how_it_was_found() -> None:
     assert known("shift", text="RF tripped") == [Fact("shift", "Day", "plan")]
     # In the title it has no place in the text.
     assert known("shift", title="Owl shift") == [Fact("shift", "Owl", "read")]
-    told = known("level", title="WARN: vacuum")
-    assert told == [Fact("level", "warning", "read", aliases=("warn", "warnung"))]
-    assert [*told[0].terms()][:2] == ["level=warning", "level~warn"]
 
 
 def test_what_the_source_says_wins() -> None:
