@@ -106,6 +106,7 @@ ENTRIES = (
         source="api",
         external_id="plain",
         title="WARN: vacuum",
+        level="Warning",
         text="Owl shift: beam as ever, checked at 17:40",
         logbooks=("ops",),
         origin="machine",
@@ -213,7 +214,7 @@ ASKED: tuple[tuple[dict[str, Any], set[str]], ...] = (
     ({"level": {"not": ["trip"]}}, {"klystron", "both", "plain"}),
     # As its text says, where the source says none.
     ({"level": "warning"}, {"plain"}),
-    ({"level": "WARN"}, {"plain"}),
+    ({"level": "WARNING"}, {"plain"}),
     ({"category": "it's \\ odd"}, {"both"}),
     ({"category": "' | '"}, set()),
     ({"kind": "maintenance"}, {"klystron"}),

@@ -332,7 +332,9 @@ def test_words_join_by_and_alone_and_by_or_beside_another_branch(logbook):
             ("hybrid", "vacuum AND pump", {"both"}, set()),
             ("hybrid", "HCM04 pump", set(), set()),
             ("hybrid", "vakuum", {"vacuum", "both"}, {"fuzzy_fallback"}),
-            ("hybrid", "vakuum pmup", {"vacuum", "both"}, {"fuzzy_fallback"}),
+            ("hybrid", "vakuum pmup", {"pump", "vacuum", "both"}, {"fuzzy_fallback"}),
+            # One that is near to nothing keeps none either.
+            ("hybrid", "vakuum pqxz", {"vacuum", "both"}, {"fuzzy_fallback"}),
             # One word that is spelt right keeps no other from being put right.
             ("hybrid", "good vakuum", {"vacuum", "both"}, {"fuzzy_fallback"}),
             ("hybrid", "vakuum tripped", {"vacuum", "both"}, {"fuzzy_fallback"}),
