@@ -252,8 +252,9 @@ def find_unsaid_ranking(
     Nobody counts what each of them tells once.
     """
     asked = _RANKED.search(question.text)
-    is_told = any(_RANKED.search(_whole(one)) for one in entries)
-    return None if asked is None or is_told else asked[0]
+    if asked is None or any(_RANKED.search(_whole(one)) for one in entries):
+        return None
+    return asked[0]
 
 
 def _find_denied(question: Question) -> tuple[str, str] | None:
