@@ -23,10 +23,10 @@ from shared.entries.reading import read_entries
 from shared.entries.reading.read_entries import EntryView
 from shared.entries.saving import write_rights
 from shared.entries.saving.entry_batch import Saved
-from shared.entries.saving.validate import PushRules, refuse_pulled
+from shared.entries.saving.validate import PushRules
 from shared.errors import InvalidRequestError, NotFoundError
 from shared.postgres.pool import Connection, connection
-from shared.sources.source_state import current_settings
+from shared.sources.source_state import refuse_polled
 from shared.times.rfc3339 import timestamp
 
 _PLAIN = (
@@ -202,8 +202,7 @@ def _edit(
         found = read_entries.load_entry(conn, scope, entry_id)
         if found is None:
             raise NotFoundError
-        sources = current_settings(conn, ctx.settings.sources, [found.source])
-        refuse_pulled(sources, found.source)
+        refuse_polled(conn, ctx.settings.sources, found.source)
         entry = _held(conn, scope, found)
         if entry is None:
             raise NotFoundError

@@ -17,11 +17,10 @@ from shared.enrich.attachments.keep_files import Received
 from shared.entries.reading import read_entries
 from shared.entries.saving import write_rights
 from shared.entries.saving.attachment_rows import Attached
-from shared.entries.saving.validate import refuse_pulled
 from shared.messaging.stage_names import METADATA_STAGE
 from shared.postgres.pool import Connection, Pool, connection
 from shared.settings.settings import Settings
-from shared.sources.source_state import current_settings
+from shared.sources.source_state import refuse_polled
 from shared.text import door
 from shared.work import due_work as due
 
@@ -102,9 +101,7 @@ class Uploads:
 
     def _check_entry(self, conn: Connection, scope: Scope, entry_id: UUID) -> None:
         entry = read_entries.load_present_entry(conn, scope, entry_id)
-        configured = self._settings.sources
-        sources = current_settings(conn, configured, [entry.source])
-        refuse_pulled(sources, entry.source)
+        refuse_polled(conn, self._settings.sources, entry.source)
 
     def _known(
         self,

@@ -9,6 +9,7 @@ from typing import Any, LiteralString
 from psycopg import Connection
 
 from shared.adapter_contract.contract import Gap
+from shared.entries.saving.validate import refuse_pulled
 from shared.errors import LogchordError
 from shared.postgres.fetch_rows import fetch_all, fetch_value
 from shared.settings.source_sections import SourceSettings
@@ -166,6 +167,13 @@ def current_settings(
     for name, config in conn.execute(_SETTINGS, {"sources": names}):
         found[name] = _read_settings(config)
     return dict(sorted(found.items()))
+
+
+def refuse_polled(
+    conn: Connection, configured: Mapping[str, SourceSettings], source: str
+) -> None:
+    """Raise if a source is polled by now, though it was added since the start."""
+    refuse_pulled(current_settings(conn, configured, [source]), source)
 
 
 def load_source_state(conn: Connection, tenant: str, source: str) -> SourceState | None:

@@ -36,10 +36,9 @@ from shared.access import idempotency
 from shared.entries.reading import read_entries, revisions
 from shared.entries.saving import write_rights
 from shared.entries.saving.save import tombstone
-from shared.entries.saving.validate import refuse_pulled
 from shared.errors import InvalidRequestError, NotFoundError
 from shared.postgres.pool import connection
-from shared.sources.source_state import current_settings
+from shared.sources.source_state import refuse_polled
 from shared.stages import entry_stages
 from shared.text import door
 
@@ -261,8 +260,7 @@ def delete_entry(
         found = read_entries.load_entry(conn, caller.scope, entry_id)
         if found is None:
             raise NotFoundError
-        sources = current_settings(conn, ctx.settings.sources, [found.source])
-        refuse_pulled(sources, found.source)
+        refuse_polled(conn, ctx.settings.sources, found.source)
         # An edit on its way changes the revision, and perhaps who may delete it.
         write_rights.hold(conn, caller.scope, entry_id)
         entry = read_entries.load_entry(conn, caller.scope, entry_id)
